@@ -1,0 +1,1 @@
+"""rsi: recursive self-improvement of versioned model-harness pairs."""

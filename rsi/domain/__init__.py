@@ -1,0 +1,1 @@
+"""Frozen values and pure rules, in the order of the data."""

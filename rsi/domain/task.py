@@ -1,0 +1,72 @@
+"""Tasks: an instruction, the files around it, a verifier, a reference solution."""
+
+from enum import StrEnum
+from functools import cached_property
+
+from pydantic import Field
+
+from rsi.domain.values import Digest, Value, digest_value
+
+
+class Split(StrEnum):
+    """What a task may be used for."""
+
+    SEARCH = "search"
+    HOLDOUT = "holdout"
+    EXAM = "exam"
+    REGRESSION = "regression"
+
+
+class Answer(StrEnum):
+    """Where the verifier looks: at what the last command printed, or at the files it left."""
+
+    STDOUT = "stdout"
+    FILES = "files"
+
+
+class TaskFile(Value):
+    """A file of a task, by its path from the folder that it belongs to."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+class Task(Value):
+    """One task, whole; its digest covers everything that a trial or its verdict depends on."""
+
+    name: str
+    """`org/name`, as in Harbor's task.toml."""
+    suite: str
+    family: str
+    level: int = Field(ge=0)
+    instruction: str
+    answer: Answer = Answer.FILES
+    workdir: str = "/work"
+    files: tuple[TaskFile, ...] = ()
+    """Laid into `workdir` before the agent starts."""
+    tests: tuple[TaskFile, ...]
+    """Mounted at /tests after the agent has ended; `test.sh` is run."""
+    solution: tuple[TaskFile, ...] = ()
+    """Mounted at /solution for the reference run; `solve.sh` is run."""
+    artifacts: tuple[str, ...] = ()
+    """What is copied from the agent's box to the verifier's; none stands for all of `workdir`."""
+    image: str | None = None
+    agent_timeout_s: float = Field(default=60, gt=0)
+    verifier_timeout_s: float = Field(default=30, gt=0)
+    made_by: str = "suite"
+    """`suite`, `harden` or a folder's name: where the task came from."""
+
+    @cached_property
+    def digest(self) -> Digest:
+        """SHA-256 of the canonical form."""
+        return digest_value(self)
+
+
+class Family(Value):
+    """A kind of task, with the levels it comes in."""
+
+    suite: str
+    name: str
+    levels: tuple[int, ...]
+    about: str = ""

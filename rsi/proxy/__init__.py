@@ -1,0 +1,1 @@
+"""The Mixture-of-LoRA serving proxy."""

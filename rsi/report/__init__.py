@@ -1,0 +1,1 @@
+"""Generation reports: figures and one self-contained page."""

@@ -1,0 +1,1 @@
+"""One verb each: values and ports in, values out."""

@@ -1,0 +1,1 @@
+"""Task families: pure generators from (rng, level) to a task."""

@@ -1,0 +1,1 @@
+"""What runs on the training machine; the only home of torch."""
