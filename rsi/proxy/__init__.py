@@ -1,1 +1,0 @@
-"""The Mixture-of-LoRA serving proxy."""
