@@ -18,8 +18,8 @@ from rsi.domain.lora import Base, Fidelity, Lora, Model, Recipe, TrainingRun
 from rsi.domain.pair import Pair
 from rsi.domain.promotion import Promotion
 from rsi.domain.search import Candidate, Coverage
-from rsi.domain.task import Family, Split, Task
-from rsi.domain.trial import BoxFacts, Trial, TrialKey
+from rsi.domain.task import Family, Split, Task, TaskFile
+from rsi.domain.trial import BoxFacts, Trajectory, Trial, TrialKey
 from rsi.domain.values import Digest
 from rsi.domain.verdict import Verdict
 
@@ -134,11 +134,17 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class BoxFile:
-    """A file to lay into a box, by absolute path."""
+    """A file to lay into a box, by absolute path; a path that ends in "/" is a folder."""
 
     path: str
     content: bytes
     mode: int = 0o644
+
+    @classmethod
+    def of(cls, folder: str, file: TaskFile) -> "BoxFile":
+        """A task's file, laid below the folder unless its own path is absolute."""
+        path = file.path if file.path.startswith("/") else f"{folder}/{file.path}"
+        return cls(path, file.content, 0o755 if file.executable else 0o644)
 
 
 class Box(Protocol):
@@ -172,7 +178,10 @@ class Box(Protocol):
         """Ends every process of the agent; the box still takes `get`."""
 
     def get(self, paths: Sequence[str], *, limit_bytes: int = 1 << 24) -> tuple[BoxFile, ...]:
-        """The regular files at or below the absolute paths; links and devices are left out.
+        """The regular files and the folders at or below the absolute paths, with their modes.
+
+        A folder is a BoxFile whose path ends in "/", without content. Links, devices, pipes and
+        sockets are left out.
 
         Raises TrialFault("sandbox", …) when they are larger than the limit together.
         """
@@ -340,6 +349,14 @@ class ContractFiles(Protocol):
         Raises ContractError when a key lies outside the declared search space, or the result
         isn't a valid contract.
         """
+
+
+class TraceFiles(Protocol):
+    """Writes trajectories in the exchange format (ATIF v1.8) and reads them back."""
+
+    def write(self, trajectory: Trajectory, contract: Contract, model_name: str) -> bytes: ...
+
+    def read(self, content: bytes) -> Trajectory: ...
 
 
 class TaskSource(Protocol):

@@ -62,6 +62,17 @@ class BoxFacts(Value):
     missing: tuple[str, ...] = ()
 
 
+class Judgement(Value):
+    """What the verifier said about the world that an agent left."""
+
+    rewards: dict[str, float]
+    elapsed_s: float
+
+    @property
+    def is_solved(self) -> bool:
+        return self.rewards.get("reward", 0.0) >= 1.0
+
+
 class TrialKey(NamedTuple):
     """The natural key of a trial."""
 
