@@ -62,6 +62,17 @@ class Task(Value):
         """SHA-256 of the canonical form."""
         return digest_value(self)
 
+    @property
+    def artifact_paths(self) -> tuple[str, ...]:
+        """The absolute paths that go from the agent's box to the verifier's; none for a task
+        that is judged by its printed answer alone."""
+        if self.artifacts:
+            return tuple(
+                path if path.startswith("/") else f"{self.workdir}/{path}"
+                for path in self.artifacts
+            )
+        return (self.workdir,) if self.answer is Answer.FILES else ()
+
 
 class Family(Value):
     """A kind of task, with the levels it comes in."""

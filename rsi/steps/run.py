@@ -19,8 +19,17 @@ from rsi.domain.trial import (
     Trajectory,
     Usage,
 )
-from rsi.ports import Box, BoxFile, BoxSpec, ChatModel, ChatReply, ChatRequest, Clock, Sandbox
-from rsi.ports import ToolSpec
+from rsi.ports import (
+    Box,
+    BoxFile,
+    BoxSpec,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Clock,
+    Sandbox,
+    ToolSpec,
+)
 
 FEEDBACK_LIMIT_CHARS = 800
 """How much of a command's output goes back to the model."""
@@ -284,13 +293,10 @@ def _collect(session: _Session) -> tuple[BoxFile, ...]:
     """The files that the verifier gets, taken after every process of the agent is gone."""
     if session.box is None:
         return ()
-    task = session.task
     begun = session.clock.monotonic_s()
     session.box.stop_all()
-    if task.answer is Answer.STDOUT and not task.artifacts:
-        return ()
-    paths = [_under(task.workdir, path) for path in task.artifacts] or [task.workdir]
-    left = session.box.get(paths)
+    paths = session.task.artifact_paths
+    left = session.box.get(paths) if paths else ()
     session.sandbox_s += session.clock.monotonic_s() - begun
     return left
 
@@ -305,7 +311,7 @@ def _cause(session: _Session, *, acted: bool) -> Cause:
     if len(inputs) > 1 and len(set(inputs)) == 1:
         return Cause.LOOP
     last = session.actions[-1]
-    if session.hit_limit or last.exit_code is None and last.tool is not None:
+    if session.hit_limit or (last.exit_code is None and last.tool is not None):
         return Cause.LIMIT_REACHED
     if last.tool is None and not session.is_over:
         return Cause.MALFORMED_ACTION
@@ -323,10 +329,6 @@ def _box_spec(session: _Session) -> BoxSpec:
         disk_mb=room.disk_mb,
         life_s=min(room.time_s, session.task.agent_timeout_s) + 30,
     )
-
-
-def _under(root: str, path: str) -> str:
-    return path if path.startswith("/") else f"{root}/{path}"
 
 
 def _has(contract: Contract, action: HookAction) -> bool:
