@@ -83,6 +83,18 @@ class ChatModel(Protocol):
         """
 
 
+class Connect(Protocol):
+    """Makes a ChatModel that talks to a server."""
+
+    def __call__(
+        self,
+        address: Callable[[], str],
+        route: Callable[[Slot], Mapping[str, object]],
+        key: str | None,
+    ) -> ChatModel:
+        """`address` is asked before each try; `route` gives what a slot adds to the request."""
+
+
 class Engine(Protocol):
     """Serves models: a frozen base and LoRA revisions chosen by request."""
 
