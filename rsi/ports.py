@@ -355,6 +355,9 @@ class ContractFiles(Protocol):
 
     def read_evaluation(self, path: Path) -> Evaluation: ...
 
+    def write(self, contract: Contract) -> ContractDocument:
+        """The contract as a TOML document of its own, without comments."""
+
     def edit(self, document: ContractDocument, edits: Sequence[Edit]) -> ContractDocument:
         """The child document; comments and order stay.
 

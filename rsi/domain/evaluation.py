@@ -42,6 +42,8 @@ class ExpansionRule(Value):
 
 class UpdateRule(Value):
     enabled: bool = True
+    harvest_tasks: int = Field(default=0, ge=0)
+    """Further search tasks on which the finalist is run, for more verified solutions."""
     min_examples: int = Field(default=16, ge=1)
     max_examples: int = Field(default=512, ge=1)
     per_family: int = Field(default=12, ge=1)
