@@ -1,0 +1,17 @@
+"""The machine's clock."""
+
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """Keeps the `Clock` port with the machine's own time, in UTC."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
