@@ -19,7 +19,7 @@ from rsi.domain.pair import Pair
 from rsi.domain.promotion import Promotion
 from rsi.domain.search import Candidate, Coverage
 from rsi.domain.task import Family, Split, Task, TaskFile
-from rsi.domain.trial import BoxFacts, Trajectory, Trial, TrialKey
+from rsi.domain.trial import BoxFacts, Judgement, Trajectory, Trial, TrialKey
 from rsi.domain.values import Digest
 from rsi.domain.verdict import Verdict
 
@@ -214,6 +214,13 @@ class Sandbox(Protocol):
 
     def close(self) -> None:
         """Removes every box of this process."""
+
+
+Judge = Callable[[Task, str, Sequence[BoxFile]], Judgement]
+"""(task, answer, files the agent left) -> what the verifier says.
+
+Raises TrialFault("verifier", …) when no reward can be read.
+"""
 
 
 # --- records -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ class ParsedAction:
 def parse_line(contract: Contract, reply: str) -> ParsedAction:
     """The first line that isn't empty, as one bash command."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
-    if _cleans(contract):
+    if contract.has_hook(HookAction.CLEAN_ACTION):
         lines = [clean for line in lines if (clean := _clean(line))]
     if not lines:
         return ParsedAction(tool=None, fault="The reply has no command in it.")
@@ -82,10 +82,6 @@ def _checked(contract: Contract, name: str, text: str) -> ParsedAction:
         if word in text:
             return ParsedAction(tool=None, fault=f"{word!r} is not allowed here.")
     return ParsedAction(tool=name, tool_input=text)
-
-
-def _cleans(contract: Contract) -> bool:
-    return any(hook.action is HookAction.CLEAN_ACTION for hook in contract.hooks)
 
 
 def _clean(line: str) -> str:

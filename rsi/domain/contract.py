@@ -198,6 +198,10 @@ class Contract(Value):
         """SHA-256 of the canonical form; comments, order and line ends don't change it."""
         return digest_value(self)
 
+    def has_hook(self, action: HookAction) -> bool:
+        """Whether one of the hooks does this."""
+        return any(hook.action is action for hook in self.hooks)
+
 
 class Edit(Value):
     """One typed change: a dotted key set to a value, or unset to its default.

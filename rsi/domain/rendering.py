@@ -139,6 +139,6 @@ def _is_usable(example: Example, origin: Digest | None) -> bool:
 
 
 def _with_files(contract: Contract, instruction: str, files: Sequence[str]) -> str:
-    if not files or not any(hook.action is HookAction.LIST_FILES for hook in contract.hooks):
+    if not files or not contract.has_hook(HookAction.LIST_FILES):
         return instruction
     return f"{instruction}\nFiles here: {', '.join(sorted(files))}"

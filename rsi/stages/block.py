@@ -19,7 +19,7 @@ from rsi.errors import PartError, TrialFault
 from rsi.ports import BoxFile
 from rsi.stages.parts import Contender, Parts
 from rsi.steps.judge import judge
-from rsi.steps.run import Finished, run
+from rsi.steps.run.trial import Finished, run
 
 TRIES = 2
 """A broken machine gets one more chance; then the trial is invalid."""

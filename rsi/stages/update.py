@@ -53,7 +53,7 @@ def _update(parts: Parts, generation: Generation) -> Result:
             **_told(curated),
         }
     run = _trained(parts, generation, evaluation, base, curated)
-    field = _field(parts, base, finalist, run)
+    field = _field(parts, base, finalist.contract, run)
     scores = holdout_scores(parts, generation, evaluation, "successors", field)
     best = max(range(len(field)), key=lambda place: (scores[place].solved, -place))
     return {
@@ -207,18 +207,20 @@ def _run_of(generation: Generation, curated: Curated, trained: Trained) -> Train
     )
 
 
-def _field(parts: Parts, base: Contender, finalist: Contender, run: TrainingRun) -> list[Contender]:
+def _field(parts: Parts, base: Contender, finalist: Contract, run: TrainingRun) -> list[Contender]:
     """Who may succeed: the new model under the plain, the old and the finalist contract, and
     the old model under the finalist contract; in the order that wins a tie."""
     model = _new_model(base, run)
-    (chat,) = serve(parts, model)
+    new_chat, old_chat = serve(parts, model, base.model)
     bare = plain(base.contract)
     if bare.digest != base.contract.digest:
         document = parts.contract_files.write(bare)
         parts.ledger.add_contract(bare, document.toml)
-    contracts = {c.digest: c for c in (bare, base.contract, finalist.contract)}
-    field = [contender(parts, model, contract, chat) for contract in contracts.values()]
-    return field if finalist.pair == base.pair else [*field, finalist]
+    contracts = {c.digest: c for c in (bare, base.contract, finalist)}
+    field = [contender(parts, model, contract, new_chat) for contract in contracts.values()]
+    if finalist.digest == base.contract.digest:
+        return field
+    return [*field, contender(parts, base.model, finalist, old_chat)]
 
 
 def _new_model(base: Contender, run: TrainingRun) -> Model:

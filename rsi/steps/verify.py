@@ -1,14 +1,12 @@
 """Verify: whether a task is fit to measure anything; nothing enters the bank without it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rsi.domain.task import Answer, Task
 from rsi.domain.trial import Judgement
 from rsi.errors import TrialFault
-from rsi.ports import BoxFile, BoxSpec, Sandbox
-
-Judge = Callable[[Task, str, Sequence[BoxFile]], Judgement]
+from rsi.ports import BoxFile, BoxSpec, Judge, Sandbox
 
 
 @dataclass(frozen=True, slots=True)

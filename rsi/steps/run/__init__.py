@@ -1,0 +1,1 @@
+"""Run: one trial, from the first message to the judged outcome."""
