@@ -6,10 +6,8 @@ from pydantic import Field
 
 from rsi.domain.dataset import Dataset
 from rsi.domain.lora import Recipe
+from rsi.domain.rendering import Messages
 from rsi.domain.values import Value
-
-Messages = tuple[tuple[str, str], ...]
-"""(role, text) of one conversation."""
 
 
 class ServeJob(Value):
@@ -39,6 +37,8 @@ class TrainJob(Value):
     """The GGUF of the base."""
     cache: Path
     """Folder for the base's weights as safetensors, filled on first use."""
+    half: Path
+    """The same base as F16 GGUF, written on first use."""
     output: Path
     """Folder for the adapter's files."""
     dataset: Dataset
@@ -48,6 +48,15 @@ class TrainJob(Value):
     probes: tuple[Messages, ...] = ()
     probe_max_tokens: int = 48
     threads: int = Field(ge=1)
+
+
+class TrainProgress(Value):
+    """How far a training process is."""
+
+    doing: str
+    step: int = 0
+    steps: int = 0
+    loss: float = 0.0
 
 
 class TrainResult(Value):
