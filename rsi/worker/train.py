@@ -8,6 +8,7 @@ on the same machine, unless the time runs out.
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ from rsi.worker.convert import convert_adapter
 from rsi.worker.llama import TARGETS
 from rsi.worker.probe import greedy_replies
 
-_LEARNING_SHARE = 0.8
+_LEARNING_SHARE = 0.65
 """Of the recipe's seconds; the rest is for the probes, the conversion and the checks after."""
 _WARM_UP_SHARE = 0.06
 _LONGEST_GRADIENT = 1.0
@@ -37,6 +38,7 @@ _LONGEST_GRADIENT = 1.0
 def main() -> None:
     """Runs the job named on the command line; exits non-zero when it could not."""
     started_s = time.monotonic()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     job = TrainJob.model_validate_json(Path(sys.argv[1]).read_text("utf-8"))
     logging.disable_progress_bar()
     torch.set_num_threads(job.threads)
@@ -45,6 +47,14 @@ def main() -> None:
     partial = job.output / "result.partial"
     partial.write_text(result.model_dump_json(), "utf-8")
     os.replace(partial, job.output / "result.json")
+
+
+def _end_with_parent() -> None:
+    """Ends the process when standard input ends: nobody waits for the result any more."""
+    # Not by sys.stdin: its lock, held by this thread, would break the interpreter's own end.
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
 
 
 def run(job: TrainJob, started_s: float, tell: Callable[[TrainProgress], None]) -> TrainResult:
