@@ -7,7 +7,7 @@ Reading and editing the TOML document is the work of `rsi.edges.contract_files`.
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints, field_validator
 
 from rsi.domain.values import Digest, Value, digest_value
 
@@ -192,6 +192,12 @@ class Contract(Value):
     session: SessionTable = SessionTable()
     workspace: WorkspaceTable = WorkspaceTable()
     search: SearchTable = SearchTable()
+
+    @field_validator("tools")
+    @classmethod
+    def _in_order(cls, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Sorted by name: the digest doesn't know their order, so nothing may hang on it."""
+        return dict(sorted(tools.items()))
 
     @property
     def digest(self) -> Digest:

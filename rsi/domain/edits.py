@@ -1,121 +1,177 @@
-"""Typed edits of a contract: by dotted key, inside the declared search space, never by line."""
+"""Typed edits of a contract, and the difference of two contracts by key.
 
-from collections.abc import Iterable, Sequence
+What a search proposes is a list of edits; each names a leaf key: a scalar, or a list that is set
+whole (`prompt.examples`, `hooks`). Keys outside the contract's declared space are refused.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from rsi.domain.contract import Contract, Edit
+from rsi.domain.contract_rules import NAMED_LISTS, PROTECTED, check_contract
+from rsi.domain.keys import (
+    Path,
+    fields_at,
+    is_table,
+    join_key,
+    matches,
+    nearest,
+    place_of,
+    split_key,
+    type_at,
+)
 from rsi.domain.values import Value
 from rsi.errors import ContractError
 
-SEALED = ("hcp", "name", "version", "search", "workspace", "mcp_servers")
-"""Tables that no search may edit, whatever space a contract declares."""
-
 
 class KeyChange(Value):
-    """One key whose value differs between two contracts; None where it isn't set at all."""
+    """A key whose value differs; None stands for a table or value that isn't there."""
 
     key: str
-    old: JsonValue
-    new: JsonValue
+    old: JsonValue = None
+    new: JsonValue = None
 
 
 def is_in_space(contract: Contract, key: str) -> bool:
-    """Whether the contract's declared search space lets the search edit the key.
-
-    `*` in a pattern stands for one part, or at its end for all the rest.
-    """
-    parts = key.split(".")
-    if parts[0] in SEALED:
+    """Whether the contract lets a search edit the key."""
+    parts = parts_of(contract, key)
+    if not parts or parts[0] in PROTECTED:
         return False
-    return any(_matches(pattern.split("."), parts) for pattern in contract.search.space)
+    return any(matches(parts_of(contract, pattern), parts) for pattern in contract.search.space)
 
 
 def apply(contract: Contract, edits: Sequence[Edit]) -> Contract:
-    """The child contract. Raises ContractError with every edit that lies outside the space, names
-    nothing, or leaves an invalid contract."""
-    faults = [
-        f"{edit.key}: outside the declared search space"
-        for edit in edits
-        if not is_in_space(contract, edit.key)
-    ]
-    if faults:
-        raise ContractError(f"edit of {contract.name}", tuple(faults))
+    """The child contract. Raises ContractError with every edit that can't be made."""
     document = contract.model_dump(mode="json")
+    faults: list[str] = []
     for edit in edits:
-        fault = _edited(document, edit)
-        if fault:
-            faults.append(fault)
-    if faults:
-        raise ContractError(f"edit of {contract.name}", tuple(faults))
-    try:
-        return Contract.model_validate(document)
-    except ValidationError as error:
-        said = tuple(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            for fault in error.errors(include_url=False, include_input=False)
-        )
-        raise ContractError(f"edit of {contract.name}", said) from error
+        path = _target(contract, edit.key, faults)
+        if path is not None:
+            _put(document, path, edit)
+    if not faults:
+        checked = check_contract(document)
+        if checked.value is not None:
+            return checked.value
+        faults = [f"{join_key(fault.path)}: {fault.text}" for fault in checked.faults]
+    raise ContractError(f"the edit of contract {contract.name!r}", tuple(faults))
 
 
-def diff(old: Contract, new: Contract) -> tuple[KeyChange, ...]:
-    """The keys that differ, in the contract's own order of tables."""
-    before = dict(_flat(old.model_dump(mode="json"), ""))
-    after = dict(_flat(new.model_dump(mode="json"), ""))
-    return tuple(
-        KeyChange(key=key, old=before.get(key), new=after.get(key))
-        for key in dict.fromkeys([*before, *after])
-        if before.get(key) != after.get(key) or (key in before) != (key in after)
-    )
+def path_of(contract: Contract, key: str) -> Path:
+    """The way to the key in the contract's document. Raises ContractError when it isn't a leaf."""
+    faults: list[str] = []
+    path = _path(contract, key, faults)
+    if path is None:
+        raise ContractError(f"the edit of contract {contract.name!r}", tuple(faults))
+    return path
 
 
-def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    if not pattern:
-        return not parts
-    if pattern == ["*"]:
-        return bool(parts)
-    return bool(parts) and pattern[0] in ("*", parts[0]) and _matches(pattern[1:], parts[1:])
+def parts_of(contract: Contract, key: str) -> tuple[str, ...]:
+    """The parts of a dotted key; a name with dots in it is one part, in quotes or not."""
+    parts = split_key(key)
+    names = _names(contract, parts[0]) if parts else ()
+    for end in range(len(parts), 2, -1):
+        if (name := ".".join(parts[1:end])) in names:
+            return (parts[0], name, *parts[end:])
+    return parts
 
 
-def _edited(document: dict[str, Any], edit: Edit) -> str:
-    """Edits the plain document in place; says what is wrong, or nothing."""
-    *path, last = edit.key.split(".")
-    place: Any = document
-    for part in path:
-        place = _step(place, part)
-        if place is None:
-            return f"{edit.key}: there is no {part!r}"
-    if not isinstance(place, dict):
-        return f"{edit.key}: lies in no table"
-    if edit.op == "unset":
-        place.pop(last, None)
+def diff(a: Contract, b: Contract) -> tuple[KeyChange, ...]:
+    """The keys whose values differ, in the order of the contract; () only for equal contracts."""
+    return tuple(_changes((), a.model_dump(mode="json"), b.model_dump(mode="json")))
+
+
+def _changes(above: tuple[str, ...], old: JsonValue, new: JsonValue) -> Iterator[KeyChange]:
+    if old == new:
+        return
+    is_named = len(above) == 1 and above[0] in NAMED_LISTS
+    if is_named and isinstance(old, list) and isinstance(new, list):
+        rows, other = _by_name(old), _by_name(new)
+        yield from _changes_below(above, rows, other)
+        kept = [name for name in rows if name in other]
+        now = [name for name in other if name in rows]
+        if kept != now:
+            yield KeyChange(key=join_key(above), old=list(rows), new=list(other))
+    elif isinstance(old, dict) and isinstance(new, dict) and not _is_leaf(above):
+        yield from _changes_below(above, old, new)
     else:
-        place[last] = edit.value
-    return ""
+        yield KeyChange(key=join_key(above), old=old, new=new)
 
 
-def _step(place: Any, part: str) -> Any:
-    """One part deeper: a key of a table, or a named table of a list."""
-    if isinstance(place, dict):
-        return place.get(part)
-    if isinstance(place, list):
-        named = [entry for entry in place if isinstance(entry, dict) and entry.get("name") == part]
-        return named[0] if named else None
+def _changes_below(
+    above: tuple[str, ...], old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
+) -> Iterator[KeyChange]:
+    for name in dict.fromkeys((*old, *new)):
+        yield from _changes((*above, name), old.get(name), new.get(name))
+
+
+def _is_leaf(above: tuple[str, ...]) -> bool:
+    return bool(above) and not is_table(type_at(Contract, _placed(above)))
+
+
+def _by_name(rows: list[JsonValue]) -> dict[str, JsonValue]:
+    return {str(row["name"]): row for row in rows if isinstance(row, dict)}
+
+
+def _names(contract: Contract, table: str) -> tuple[str, ...]:
+    if table == "tools":
+        return tuple(contract.tools)
+    rows: Sequence[Any] = getattr(contract, table) if table in NAMED_LISTS else ()
+    return tuple(row.name for row in rows)
+
+
+def _target(contract: Contract, key: str, faults: list[str]) -> Path | None:
+    """The way to a key that may be edited; a fault is noted otherwise."""
+    path = _path(contract, key, faults)
+    if path is None or is_in_space(contract, key):
+        return path
+    listed = ", ".join(contract.search.space) or "nothing"
+    faults.append(f"{key}: is outside the declared search space ({listed})")
     return None
 
 
-def _flat(document: Any, prefix: str) -> Iterable[tuple[str, JsonValue]]:
-    for key, value in document.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{name}.")
-        elif (
-            isinstance(value, list)
-            and value
-            and all(isinstance(entry, dict) and "name" in entry for entry in value)
-        ):
-            for entry in value:
-                yield from _flat(entry, f"{name}.{entry['name']}.")
-        else:
-            yield name, value
+def _path(contract: Contract, key: str, faults: list[str]) -> Path | None:
+    parts = parts_of(contract, key)
+    if not parts:
+        faults.append(f"{key!r}: is no dotted key")
+        return None
+    if len(parts) > 1 and parts[0] in ("tools", *NAMED_LISTS):
+        names = _names(contract, parts[0])
+        if parts[1] not in names:
+            faults.append(f"{key}: {parts[0]} has no {parts[1]!r}{_hint(parts[1], names)}")
+            return None
+    kind = type_at(Contract, _placed(parts))
+    if kind is None:
+        known = fields_at(Contract, _placed(parts)[:-1])
+        faults.append(f"{key}: is no known key{_hint(parts[-1], known)}")
+        return None
+    if is_table(kind):
+        faults.append(f"{key}: is a table; edit its keys one by one")
+        return None
+    if parts[0] not in NAMED_LISTS:
+        return parts
+    rows = [row.model_dump() for row in getattr(contract, parts[0])]
+    place = place_of(rows, parts[1])
+    assert place is not None
+    return (parts[0], place, *parts[2:])
+
+
+def _placed(parts: tuple[str, ...]) -> Path:
+    if len(parts) > 1 and parts[0] in NAMED_LISTS:
+        return (parts[0], 0, *parts[2:])
+    return parts
+
+
+def _hint(word: str, known: Sequence[str]) -> str:
+    near = nearest(word, known)
+    return f"; did you mean `{near}`?" if near else ""
+
+
+def _put(document: Any, path: Path, edit: Edit) -> None:
+    for part in path[:-1]:
+        document = document[part]
+    if edit.op == "set":
+        document[path[-1]] = edit.value
+    else:
+        document.pop(path[-1], None)

@@ -19,14 +19,29 @@ class Value(BaseModel):
 
 
 def canonical_json(document: Any) -> bytes:
-    """The one JSON text of a plain document: sorted keys, no spaces, UTF-8, no NaN.
+    """The one JSON text of a plain document: sorted keys, no spaces, UTF-8, no NaN, no -0.0.
 
     Raises ValueError for NaN and infinities and TypeError for what JSON can't hold.
     """
     text = json.dumps(
-        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        _settled(document),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
     )
     return text.encode("utf-8")
+
+
+def _settled(document: Any) -> Any:
+    """The document with 0.0 for -0.0: the two are equal, so their texts must be."""
+    if isinstance(document, float):
+        return document + 0.0
+    if isinstance(document, dict):
+        return {key: _settled(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_settled(value) for value in document]
+    return document
 
 
 def digest_bytes(content: bytes) -> Digest:

@@ -1,0 +1,1 @@
+"""Contracts and evaluation contracts as TOML documents that people and the search edit."""
