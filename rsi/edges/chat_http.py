@@ -159,14 +159,16 @@ def _foreign_errors(address: str) -> Iterator[None]:
     """Turns what httpx raises into a reason to try again, or into ModelError."""
     try:
         yield
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise ModelError(
+            f"The model's address {address} is none: {error}. Mend RSI_MODEL_URL."
+        ) from error
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise _Again(f"{address} can't be reached: {error}", is_absent=True) from error
     except httpx.TimeoutException as error:
         raise _Again(f"{address} gave no reply in time ({type(error).__name__})") from error
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise _Again(f"{address} broke off: {type(error).__name__} {error}", is_odd=True) from error
-    except httpx.InvalidURL as error:
-        raise ModelError(f"The model's address {address} is none: {error}.") from error
 
 
 def _refuse(address: str, response: httpx.Response) -> None:

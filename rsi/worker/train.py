@@ -10,6 +10,7 @@ import shutil
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,7 +176,10 @@ def _with_adapter(base: TrainingBase, job: TrainJob) -> PeftModel:
         bias="none",
         task_type="CAUSAL_LM",
     )
-    model = get_peft_model(base.model, config)
+    with warnings.catch_warnings():
+        # peft asks transformers for an attribute that is to be renamed.
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        model = get_peft_model(base.model, config)
     if job.parent is not None:
         weights = load_file(job.parent)
         ranks = {tensor.shape[0] for name, tensor in weights.items() if "lora_A" in name}
