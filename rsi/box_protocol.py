@@ -32,6 +32,32 @@ BOOTSTRAP = (
 )
 """Python that reads the helper's source from its input, so that no file has to be in the image."""
 
+FORK_PROBE = """
+import os, time
+made = 0
+try:
+    for _ in range(64):
+        if os.fork() == 0:
+            time.sleep(30)
+            os._exit(0)
+        made += 1
+except OSError:
+    pass
+print(made)
+"""
+"""Prints how many of 64 processes a box lets one make."""
+MEMORY_PROBE = """
+import os, time
+for _ in range(5):
+    if os.fork() == 0:
+        held = bytearray(b"x") * (90 << 20)
+        time.sleep(1)
+        os._exit(0)
+alive = sum(os.wait()[1] == 0 for _ in range(5))
+print("held" if alive == 5 else "limited")
+"""
+"""Prints `held` when five processes may hold 450 MB together."""
+
 
 class Stream(Protocol):
     """Two-way bytes with a deadline; every failure is an OSError or TimeoutError."""

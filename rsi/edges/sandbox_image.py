@@ -158,7 +158,7 @@ LEFT_OUT = {
     "lib-dynload.bak",
 }
 FOLDERS = ("work", "tmp", "logs", "tests", "solution", "proc", "dev", "sys", "etc", "root")
-RECIPE = "2"
+RECIPE = "3"
 """Raised when the recipe changes, so that an older staged root isn't taken for a new one."""
 
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x[0-9a-f]+\)")
@@ -231,6 +231,8 @@ def _fill(root: Path) -> None:
     for name in WELCOME:
         _add_program(root, name)
     _add_python(root)
+    for locale in Path("/usr/lib/locale").glob("C.[uU][tT][fF]*8"):
+        shutil.copytree(locale, root / "usr/lib/locale" / locale.name)
     (root / "etc/passwd").write_text("root:x:0:0::/:/bin/bash\nagent:x:1000:1000::/tmp:/bin/bash\n")
     (root / "etc/group").write_text("root:x:0:\nagent:x:1000:\n")
 
