@@ -1,7 +1,9 @@
 """Tasks: an instruction, the files around it, a verifier, a reference solution."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from pydantic import Field
 
@@ -61,6 +63,13 @@ class Task(Value):
     def digest(self) -> Digest:
         """SHA-256 of the canonical form."""
         return digest_value(self)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Task":
+        """A copy with some fields changed, and with a digest of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        # pydantic copies cached properties too: the digest would be the original's.
+        copied.__dict__.pop("digest", None)
+        return copied
 
     @property
     def artifact_paths(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rsi.domain.contract import Contract, Sampling, Tool, ToolKind
 from rsi.domain.task import Task, TaskFile
 from rsi.domain.values import canonical_json, digest_bytes, digest_value, short
-from tests.samples import contract
+from tests.samples import contract, task
 
 TEXT = st.text(st.characters(codec="utf-8"))
 DOCUMENTS = st.recursive(
@@ -57,12 +57,21 @@ def test_what_has_no_canonical_text_is_refused(bad: object) -> None:
 def test_every_byte_of_a_tasks_file_and_its_mode_count(
     one: bytes, other: bytes, executable: bool
 ) -> None:
-    def task(content: bytes, mode: bool) -> Task:
+    def made(content: bytes, mode: bool) -> Task:
         test = TaskFile(path="test.sh", content=content, executable=mode)
         return Task(name="a/b", suite="s", family="f", level=0, instruction="i", tests=(test,))
 
-    assert (task(one, executable).digest == task(other, executable).digest) == (one == other)
-    assert task(one, executable).digest != task(one, not executable).digest
+    assert (made(one, executable).digest == made(other, executable).digest) == (one == other)
+    assert made(one, executable).digest != made(one, not executable).digest
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_changed_copy_of_a_task_has_a_digest_of_its_own(deep: bool) -> None:
+    first = task("one")
+    assert first.digest == task("one").digest
+    copied = first.model_copy(update={"instruction": "other"}, deep=deep)
+    assert copied.digest != first.digest
+    assert copied.model_copy(update={"instruction": first.instruction}).digest == first.digest
 
 
 @given(st.permutations(["a", "b", "c"]))

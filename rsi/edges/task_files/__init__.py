@@ -1,0 +1,1 @@
+"""Harbor task directories (schema 1.4) read into tasks and written from them."""
