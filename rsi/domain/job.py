@@ -73,6 +73,7 @@ class TrainResult(Value):
     tokens: int
     """Prompt and completion tokens that went through the model."""
     elapsed_s: float
-    base_outputs: tuple[str, ...] = ()
-    """Greedy outputs of the base for the probes, in their order."""
+    base_openings: tuple[str, ...] = ()
+    """The first tokens of the base's greedy replies to the probes, in their order."""
     trained_outputs: tuple[str, ...] = ()
+    """The greedy replies of the base with the adapter."""

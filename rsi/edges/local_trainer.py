@@ -160,8 +160,7 @@ class LocalTrainer:
             agreement=_equal_share(served, result.trained_outputs),
             changed=1.0 - _equal_share(served, without),
         )
-        has_learnt = _equal_share(result.trained_outputs, result.base_outputs) < 1.0
-        if has_learnt and fidelity.changed == 0.0:
+        if _has_learnt(result) and fidelity.changed == 0.0:
             raise TrainerError(
                 f"The adapter {short(lora.digest)} changes none of {fidelity.prompts} replies when "
                 f"served over {base.format}, though it does in training: it isn't served as it was "
@@ -187,6 +186,12 @@ def least_loss_first(checked: Sequence[Checked]) -> tuple[Checked, ...]:
     first = next(c for c in checked if c.fidelity.agreement >= best - NEGLIGIBLE_LOSS)
     rest = sorted((c for c in checked if c is not first), key=lambda c: -c.fidelity.agreement)
     return (first, *rest)
+
+
+def _has_learnt(result: TrainResult) -> bool:
+    """True when some reply of the trained model doesn't begin as the base's does."""
+    pairs = zip(result.trained_outputs, result.base_openings, strict=True)
+    return any(not trained.startswith(opening) for trained, opening in pairs)
 
 
 def _file_digest(path: Path) -> Digest:

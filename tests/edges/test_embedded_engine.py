@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -194,6 +196,32 @@ def test_closing_leaves_no_server(own_engine: EmbeddedEngine) -> None:
     assert server_pids() - before
     own_engine.close()
     assert server_pids() == before
+
+
+@pytest.mark.model
+def test_a_server_ends_with_the_process_that_started_it(model_file: Path, tmp_path: Path) -> None:
+    script = f"""
+import sys, time
+from pathlib import Path
+from rsi.domain.lora import Model
+from rsi.edges.embedded_engine import EmbeddedEngine
+engine = EmbeddedEngine(Path({str(model_file)!r}), None, lambda *_: None, Path("log"))
+engine.serve(Model(base=engine.base().digest), ())
+print("\\n".join(str(child._process.pid) for child in engine._children.values()), flush=True)
+time.sleep(60)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        server = Path("/proc", parent.stdout.readline().decode().strip(), "cmdline")
+        assert b"rsi.worker.serve" in server.read_bytes()
+        parent.kill()
+    deadline_s = time.monotonic() + 10
+    while server.exists() and server.read_bytes() and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert not server.exists() or not server.read_bytes()
 
 
 def test_a_missing_model_file_says_what_to_do(tmp_path: Path, connect: Connect) -> None:
