@@ -1,7 +1,13 @@
 """Loads the session fixtures of the real parts."""
 
+from hypothesis import settings
+
 pytest_plugins = [
     "tests.fixtures.model",
     "tests.fixtures.postgres",
     "tests.fixtures.sandbox",
 ]
+
+# A busy machine must not fail a property: an example's time says nothing about it.
+settings.register_profile("rsi", deadline=None)
+settings.load_profile("rsi")

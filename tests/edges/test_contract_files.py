@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from rsi.domain.contract import Contract, Edit
 from rsi.domain.edits import apply, path_of
+from rsi.domain.evaluation import Evaluation
+from rsi.domain.keys import is_table, join_key, schema_keys, type_at
 from rsi.domain.places import places_in
+from rsi.domain.values import Value
 from rsi.edges.contract_files.files import TomlContractFiles
 from rsi.edges.contract_files.splicing import with_value, without_key
 from rsi.errors import ContractError
@@ -323,6 +326,15 @@ def test_an_edit_keeps_order_and_comments() -> None:
     )
 
 
+def test_an_edit_reaches_into_inline_tables(folder: Path) -> None:
+    space = '\n[search]\nspace = ["skills.*.*"]\n'
+    document = FILES.parse(PLACED + space, "here", folder)
+    edits = [Edit(key="skills.book.shown", op="unset"), Edit(key="skills.book.text", value="x")]
+    child = FILES.edit(document, edits)
+    assert child.contract == apply(document.contract, edits)
+    assert child.toml.count("\n[") == document.toml.count("\n[")
+
+
 def test_an_edit_outside_the_space_leaves_no_document() -> None:
     with pytest.raises(ContractError, match="outside the declared search space"):
         FILES.edit(_parse(SMALL), [Edit(key="workspace.pids", value=9)])
@@ -406,3 +418,17 @@ def test_every_fault_of_an_evaluation_contract_is_told(tmp_path: Path) -> None:
         "line 18: suites.2: needs `path`",
     ):
         assert any(fault.startswith(wanted) for fault in caught.value.faults), wanted
+
+
+# --- the reference
+
+
+@pytest.mark.parametrize("kind", [Contract, Evaluation])
+def test_the_reference_names_every_key(kind: type[Value]) -> None:
+    reference = (ROOT / "docs" / "contracts.md").read_text()
+    leaves = [
+        join_key(key)
+        for key in schema_keys(kind)
+        if not is_table(type_at(kind, [0 if part == "*" else part for part in key]))
+    ]
+    assert [key for key in leaves if f"`{key}`" not in reference and key != "suites"] == []
