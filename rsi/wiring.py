@@ -1,0 +1,222 @@
+"""The composition root: the one place that builds edges. Imports are made where they are used, so
+that a command that only reads the ledger starts at once."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from rsi.domain.evaluation import Evaluation, SuiteChoice
+from rsi.errors import SandboxError
+from rsi.ports import (
+    Blobs,
+    ContractFiles,
+    Engine,
+    Ledger,
+    Progress,
+    Sandbox,
+    TaskSource,
+    Trainer,
+    Workers,
+)
+from rsi.settings import Settings, current_settings
+from rsi.stages.parts import Parts
+
+Say = Callable[[str], None]
+
+
+def settings() -> Settings:
+    """The settings of this process."""
+    return current_settings()
+
+
+def database_url(chosen: Settings) -> str:
+    """The ledger's address; the embedded server is started when it doesn't run."""
+    if chosen.database_url is not None:
+        return chosen.database_url.get_secret_value()
+    from rsi.edges.embedded_postgres import EmbeddedPostgres
+
+    server = EmbeddedPostgres(chosen.state_dir / "postgres")
+    server.start()
+    return server.url
+
+
+def open_ledger(chosen: Settings | None = None) -> Ledger:
+    """The ledger; close it afterwards. Raises DatabaseError when Postgres can't be had."""
+    from rsi.edges.ledger.postgres import PostgresLedger
+
+    return PostgresLedger(database_url(chosen or settings()))
+
+
+def open_blobs(chosen: Settings | None = None) -> Blobs:
+    """The blob store of the project."""
+    from rsi.edges.blob_files import FileBlobs
+
+    return FileBlobs((chosen or settings()).state_dir / "blobs")
+
+
+def contract_files() -> ContractFiles:
+    """Reads, edits and writes contracts."""
+    from rsi.edges.contract_files.files import TomlContractFiles
+
+    return TomlContractFiles()
+
+
+def suites(evaluation: Evaluation) -> tuple[TaskSource, ...]:
+    """The suites that the evaluation names, in its order."""
+    return tuple(suite(choice) for choice in evaluation.suites)
+
+
+def suite(choice: SuiteChoice) -> TaskSource:
+    """The built-in shell suite, or a folder of Harbor tasks."""
+    if choice.kind == "shell":
+        from rsi.suites.shell.suite import ShellSuite
+
+        return ShellSuite()
+    from rsi.edges.task_files.source import FolderSource
+
+    return FolderSource(Path(choice.path or "."))
+
+
+@contextmanager
+def open_sandbox(chosen: Settings, say: Say, disk_floor_mb: int = 512) -> Iterator[Sandbox]:
+    """A sandbox: Docker where an engine answers or can be started, else namespaces.
+
+    An engine that was started here is stopped here. Raises SandboxError when the kind that the
+    settings insist on can't be had.
+    """
+    from rsi.edges.sandbox_image import stage
+
+    image = stage(chosen.state_dir / "image", say)
+    with ExitStack() as stack:
+        engine_url = None
+        if chosen.sandbox != "namespaces":
+            engine_url = _engine_url(chosen, say, stack)
+        if engine_url is None:
+            from rsi.edges.namespace_sandbox import NamespaceSandbox
+
+            bare = NamespaceSandbox(
+                image.root,
+                image.digest,
+                chosen.root / "sandboxes",
+                chosen.state_dir,
+                disk_floor_mb,
+            )
+            stack.callback(bare.close)
+            yield bare
+            return
+        from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
+
+        boxes = DockerSandbox(
+            engine_url,
+            image.tag,
+            image.digest,
+            chosen.root / "sandboxes",
+            chosen.state_dir,
+            Limits(warm=chosen.workers, disk_floor_mb=disk_floor_mb),
+        )
+        stack.callback(boxes.close)
+        yield boxes
+
+
+def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
+    """The Docker engine's address with the image in it; None when there is no engine."""
+    from rsi.edges.docker_sandbox.engine import find_engine, load_image, start_engine
+    from rsi.edges.sandbox_image import stage, write_tar
+
+    folder = chosen.state_dir / "docker"
+    engine = find_engine(os.environ, folder)
+    if engine is None:
+        try:
+            engine = start_engine(folder)
+        except SandboxError as error:
+            if chosen.sandbox == "docker":
+                raise
+            say(
+                f"Sandbox: Linux namespaces, with no limit on memory of all processes together: "
+                f"{error}"
+            )
+            return None
+        stack.callback(engine.stop)
+    image = stage(chosen.state_dir / "image", say)
+
+    def tar() -> Path:
+        target = chosen.state_dir / "image" / "base.tar"
+        stack.callback(partial(target.unlink, missing_ok=True))
+        write_tar(image, target)
+        return target
+
+    load_image(engine, image.tag, tar)
+    return engine.url
+
+
+def small_model_path(chosen: Settings) -> Path:
+    """Where the small model's file lies, whether it is there or not."""
+    from rsi.edges.model_files import SMALL_MODEL_FILE
+
+    return chosen.state_dir / "models" / SMALL_MODEL_FILE
+
+
+def open_engine(chosen: Settings, blobs: Blobs) -> Engine:
+    """The model server: the one that the settings name, or the embedded one."""
+    from rsi.edges.chat_http import HttpChatModel
+    from rsi.edges.system_clock import SystemClock
+
+    connect = partial(HttpChatModel, clock=SystemClock())
+    if chosen.model_url is not None:
+        from rsi.edges.remote_engine import RemoteEngine
+
+        key = chosen.model_key.get_secret_value() if chosen.model_key else None
+        return RemoteEngine(chosen.model_url, chosen.model_name, connect, key=key)
+    from rsi.edges.embedded_engine import EmbeddedEngine
+
+    log = chosen.state_dir / "logs" / "model.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return EmbeddedEngine(small_model_path(chosen), blobs, connect, log)
+
+
+def open_trainer(chosen: Settings, engine: Engine, blobs: Blobs, workers: Workers) -> Trainer:
+    """The trainer on this machine."""
+    from rsi.edges.local_trainer import LocalTrainer
+
+    return LocalTrainer(
+        small_model_path(chosen), engine, blobs, workers, chosen.state_dir / "training"
+    )
+
+
+@contextmanager
+def open_parts(
+    chosen: Settings, evaluation: Evaluation, workers: Workers, progress: Progress
+) -> Iterator[Parts]:
+    """Every part of a generation, built from the settings and given back at the end."""
+    from rsi.edges.system_clock import SystemClock
+    from rsi.edges.trace_files import AtifFiles
+
+    with ExitStack() as stack:
+        ledger = open_ledger(chosen)
+        stack.callback(ledger.close)
+        blobs = open_blobs(chosen)
+        engine = open_engine(chosen, blobs)
+        stack.callback(engine.close)
+        floor_mb = evaluation.budget.disk_floor_mb
+        sandbox = stack.enter_context(open_sandbox(chosen, progress.say, floor_mb))
+        yield Parts(
+            ledger=ledger,
+            blobs=blobs,
+            contract_files=contract_files(),
+            traces=AtifFiles(),
+            engine=engine,
+            sandbox=sandbox,
+            trainer=open_trainer(chosen, engine, blobs, workers),
+            suites=suites(evaluation),
+            workers=workers,
+            progress=progress,
+            clock=SystemClock(),
+        )
+
+
+def say_to_stderr(text: str) -> None:
+    """Tells a person; standard output is for results."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
