@@ -6,7 +6,16 @@ from typing import Any, assert_never
 
 from rsi.domain.contract import Contract, HookAction, HookEvent
 from rsi.domain.faults import Checked, Fault, check
-from rsi.domain.keys import is_table, join_key, matches, nearest, schema_keys, split_key, type_at
+from rsi.domain.keys import (
+    Path,
+    is_table,
+    join_key,
+    matches,
+    nearest,
+    schema_keys,
+    split_key,
+    type_at,
+)
 
 PROTECTED = ("hcp", "name", "version", "search", "workspace", "mcp_servers")
 """Never searched: what names a contract, bounds the search or the machine, or starts programs."""
@@ -96,7 +105,7 @@ def _unsearchable(space: object) -> Iterator[Fault]:
             near = nearest(pattern, [join_key(key) for key in known])
             hint = f"; did you mean `{near}`?" if near else ""
             yield Fault(path, f"`{pattern}` names no key of a contract{hint}")
-        elif "*" not in parts and is_table(type_at(Contract, _placed(parts))):
+        elif "*" not in parts and is_table(type_at(Contract, placed(parts))):
             yield Fault(path, f"`{pattern}` is a table; name its keys, such as `{pattern}.*`")
 
 
@@ -108,8 +117,8 @@ def _meets(pattern: tuple[str, ...], key: tuple[str, ...]) -> bool:
     )
 
 
-def _placed(parts: tuple[str, ...]) -> tuple[str | int, ...]:
-    """The parts with any place where a name of a list stands; the schema is the same for all."""
+def placed(parts: tuple[str, ...]) -> Path:
+    """The way to a key in the schema: a place in a list for a name, the same for all names."""
     return tuple(
         0 if depth == 1 and parts[0] in NAMED_LISTS else part for depth, part in enumerate(parts)
     )

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from rsi.domain.contract import Contract, Edit
-from rsi.domain.contract_rules import NAMED_LISTS, PROTECTED, check_contract
+from rsi.domain.contract_rules import NAMED_LISTS, PROTECTED, check_contract, placed
 from rsi.domain.keys import (
     Path,
     fields_at,
@@ -107,7 +107,7 @@ def _changes_below(
 
 
 def _is_leaf(above: tuple[str, ...]) -> bool:
-    return bool(above) and not is_table(type_at(Contract, _placed(above)))
+    return bool(above) and not is_table(type_at(Contract, placed(above)))
 
 
 def _by_name(rows: list[JsonValue]) -> dict[str, JsonValue]:
@@ -141,9 +141,9 @@ def _path(contract: Contract, key: str, faults: list[str]) -> Path | None:
         if parts[1] not in names:
             faults.append(f"{key}: {parts[0]} has no {parts[1]!r}{_hint(parts[1], names)}")
             return None
-    kind = type_at(Contract, _placed(parts))
+    kind = type_at(Contract, placed(parts))
     if kind is None:
-        known = fields_at(Contract, _placed(parts)[:-1])
+        known = fields_at(Contract, placed(parts)[:-1])
         faults.append(f"{key}: is no known key{_hint(parts[-1], known)}")
         return None
     if is_table(kind):
@@ -155,12 +155,6 @@ def _path(contract: Contract, key: str, faults: list[str]) -> Path | None:
     place = place_of(rows, parts[1])
     assert place is not None
     return (parts[0], place, *parts[2:])
-
-
-def _placed(parts: tuple[str, ...]) -> Path:
-    if len(parts) > 1 and parts[0] in NAMED_LISTS:
-        return (parts[0], 0, *parts[2:])
-    return parts
 
 
 def _hint(word: str, known: Sequence[str]) -> str:
