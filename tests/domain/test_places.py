@@ -69,7 +69,9 @@ def test_a_line_is_the_keys_own_or_that_of_the_table_above(path: Path, line: int
 
 @given(st.dictionaries(st.sampled_from("abc"), st.lists(TEXTS), min_size=1))
 def test_no_text_is_taken_for_structure(document: dict[str, list[str]]) -> None:
-    text = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in document.items())
+    text = "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in document.items()
+    )
     text = text.replace("\x7f", "\\u007f")
     places = places_in(text)
     outer = [place.path for place in places.statements if not place.is_inline]
