@@ -1,6 +1,6 @@
 """The story as plain text, for a terminal or a mail; every line fits 100 columns or wraps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rsi.report.chapters import (
     DiscoveryNote,
@@ -40,15 +40,20 @@ def render_text(story: GenerationStory) -> str:
     lines.append(f"  {totals(story)}; intervals at {100 * story.confidence:g} %")
     for chapter in (
         _discovery(story.discovery),
-        _expansion(story.expansion),
+        expansion_lines(story.expansion),
         _update(story.update),
-        _gate(story.gate),
+        verdict_lines(story.gate),
         _invalid(story),
         _cost(story.stages),
         _lineage(story.lineage),
     ):
         lines += chapter
-    return "\n".join(clean(each) for text in lines for each in _wrapped(text)) + "\n"
+    return block(lines)
+
+
+def block(lines: Iterable[str]) -> str:
+    """The lines, cleaned and wrapped, as one text."""
+    return "\n".join(each for text in lines for each in _wrapped(text)) + "\n"
 
 
 def _discovery(note: DiscoveryNote | None) -> Iterator[str]:
@@ -78,7 +83,8 @@ def _discovery(note: DiscoveryNote | None) -> Iterator[str]:
     )
 
 
-def _expansion(note: ExpansionNote | None) -> Iterator[str]:
+def expansion_lines(note: ExpansionNote | None) -> Iterator[str]:
+    """The chapter on the search; nothing without a note."""
     if note is None:
         return
     yield from _title("What the search covered")
@@ -144,7 +150,8 @@ def _training(note: TrainingNote) -> Iterator[str]:
         )
 
 
-def _gate(note: GateNote | None) -> Iterator[str]:
+def verdict_lines(note: GateNote | None) -> Iterator[str]:
+    """The chapters on the exam and the verdict; nothing without a note."""
     if note is None:
         return
     yield from _title("The exam: four arms on the same tasks and seeds")

@@ -18,6 +18,7 @@ from rsi.domain.task import Split, Task
 from rsi.domain.trial import Cause, Trial, Usage
 from rsi.domain.values import Digest
 from rsi.domain.verdict import Decision
+from rsi.ports import Ledger
 from rsi.stages.discovery import _flat
 from rsi.steps.gate import ARMS, Evidence, gate
 from rsi.steps.mine import mine
@@ -54,8 +55,13 @@ RECIPE = Recipe(
 class Night:
     """Generation 1 of a ledger, played as far as asked; `text` stands for what others wrote."""
 
-    def __init__(self, text: str = "How many lines are in kiwi.txt?", seed: int = 7) -> None:
-        self.ledger = FakeLedger()
+    def __init__(
+        self,
+        text: str = "How many lines are in kiwi.txt?",
+        seed: int = 7,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.ledger: Ledger = ledger or FakeLedger()
         self.text = text
         self._rng = random.Random(seed)
         self._at = OPENED
@@ -84,7 +90,7 @@ class Night:
             )
         )
 
-    def play(self, *stages: Stage) -> FakeLedger:
+    def play(self, *stages: Stage) -> Ledger:
         """Plays the stages to their ends."""
         acts = {
             Stage.DISCOVERY: self._discovery,

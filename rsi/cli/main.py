@@ -1,0 +1,54 @@
+"""The entry of the `rsi` command: arguments in, an answer out, an exit status."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from rsi.cli import contracts, doctor, generations, pairs, tasks, trials
+from rsi.cli.printing import show
+from rsi.errors import RsiError
+from rsi.report.shown import clean
+
+INTERRUPTED = 130
+"""What shells give for a command that ended by an interrupt."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status: 0, or that of the error, which is told on standard error."""
+    made = parser()
+    arguments = made.parse_args(argv)
+    if not hasattr(arguments, "run"):
+        made.print_help(sys.stderr)
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character must not end the command.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        answer = arguments.run(arguments)
+        show(answer, sys.stdout, as_json=arguments.json)
+        sys.stdout.flush()
+    except RsiError as error:
+        sys.stderr.write(f"rsi: {clean(str(error))}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("rsi: interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; what is still buffered must not raise again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return int(answer.exit_code)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    made = argparse.ArgumentParser(
+        prog="rsi",
+        description="Reads, validates and rolls back what the pipeline has done.",
+        epilog="Every reading command takes --json. docs/cli.md describes the keys.",
+    )
+    commands = made.add_subparsers(metavar="COMMAND")
+    for module in (generations, pairs, trials, contracts, tasks, doctor):
+        module.add(commands)
+    return made
