@@ -18,7 +18,8 @@ def draw(
     """`count` tasks over all suites, recorded as used by the generation for the split.
 
     The stream depends on the generation, the split and the purpose alone, so a rerun draws the
-    same tasks. Fewer come when fixed suites have no more.
+    same tasks. Fewer come when fixed suites have no more, and when an exam would draw a task
+    again that an earlier one has used up.
     """
     used = parts.ledger.used_tasks(generation.number, split)
     words = [str(generation.seed), str(generation.number), split.value, *purpose]
@@ -29,6 +30,9 @@ def draw(
         share = (count * (place + 1)) // len(parts.suites) - (count * place) // len(parts.suites)
         parts.ledger.add_families(suite.families())
         tasks += suite.draw(split, seed, share, levels)
+    if split is Split.EXAM:
+        seen = parts.ledger.split_of([task.digest for task in tasks])
+        tasks = [task for task in tasks if task.digest in used or task.digest not in seen]
     parts.ledger.add_tasks(tasks)
     fresh = [task.digest for task in tasks if task.digest not in used]
     parts.ledger.use_tasks(generation.number, split, fresh)

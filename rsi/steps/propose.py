@@ -6,19 +6,13 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from rsi.domain.contract import ActionFormat, Contract, Edit, Example, HookAction, HookEvent
+from rsi.domain.contract import ActionFormat, Contract, Edit, Example, HookAction
+from rsi.domain.contract_rules import event_of
 from rsi.domain.edits import is_in_space
 
 TERSE = "Answer with one bash command and nothing else."
 WARM = 0.7
 """Sampling temperature for repeated tries; greedy output can't differ from seed to seed."""
-
-HOOK_EVENTS = {
-    HookAction.LIST_FILES: HookEvent.BEFORE_MODEL,
-    HookAction.CLEAN_ACTION: HookEvent.AFTER_MODEL,
-    HookAction.RETRY_ON_ERROR: HookEvent.AFTER_TOOL,
-    HookAction.REQUIRE_ANSWER: HookEvent.BEFORE_STOP,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,7 @@ def edits_of(contract: Contract, recipe: Recipe, pool: Sequence[Example]) -> tup
         have = {hook.action for hook in contract.hooks}
         listed: list[JsonValue] = [hook.model_dump(mode="json") for hook in contract.hooks]
         listed += [
-            {"event": HOOK_EVENTS[action].value, "action": action.value}
+            {"event": event_of(action).value, "action": action.value}
             for action in dict.fromkeys(hooks)
             if action not in have
         ]

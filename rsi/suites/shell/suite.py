@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from rsi.domain.task import Family, Split, Task
 from rsi.domain.values import Digest
@@ -12,8 +13,10 @@ from rsi.suites.shell.kit import SUITE, Kind, task_of
 from rsi.suites.shell.selecting import KINDS as SELECTING
 
 KINDS: tuple[Kind, ...] = (*COUNTING, *SELECTING, *CHANGING, *FILING)
-REDRAWS = 40
-"""Draws of one family, at most, for a task that isn't there yet."""
+REDRAWS = 400
+"""Draws of one family, at most, for a task of the wanted split that isn't there yet."""
+SHARES = {Split.SEARCH: range(6), Split.HOLDOUT: range(6, 8), Split.EXAM: range(8, 10)}
+"""Tenths of all instances that each split may draw, by the task's digest."""
 
 
 class ShellSuite:
@@ -40,7 +43,7 @@ class ShellSuite:
             level = levels.get(kind.name, kind.levels[0])
             stream = f"{SUITE}/{split.value}/{seed}/{kind.name}/{level}/{place}"
             for task in _stream(kind, level, stream, "suite"):
-                if task.digest not in seen:
+                if task.digest not in seen and is_in(task, split):
                     seen.add(task.digest)
                     tasks.append(task)
                     break
@@ -53,10 +56,15 @@ class ShellSuite:
             return ()
         level = task.level + 1
         stream = f"{SUITE}/harden/{task.digest}/{seed}"
-        fresh = [
-            new for _, new in zip(range(4), _stream(kind, level, stream, "harden"), strict=False)
-        ]
-        return tuple({new.digest: new for new in fresh}.values())
+        harder = (new for new in _stream(kind, level, stream, "harden") if is_in(new, Split.SEARCH))
+        return tuple({new.digest: new for new in islice(harder, 4)}.values())
+
+
+def is_in(task: Task, split: Split) -> bool:
+    """Whether the split may draw the task: its content decides, so no two splits ever share an
+    instance, however small a family is."""
+    content = task.model_copy(update={"made_by": ""}).digest
+    return int(content[:8], 16) % 10 in SHARES[split]
 
 
 def _stream(kind: Kind, level: int, name: str, made_by: str) -> Iterator[Task]:
