@@ -44,14 +44,16 @@ def command(
     run: Run,
     about: str,
     *,
-    reads: bool = True,
+    is_long: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> argparse.ArgumentParser:
-    """A parser for the command, to which its arguments are added; `--json` where it reads."""
+    """A parser for the command, to which its arguments are added; each takes `--json`.
+
+    `is_long` marks what works for longer than a glance at the ledger.
+    """
     parser = commands.add_parser(name, help=about, description=about, aliases=aliases)
-    parser.set_defaults(run=run, json=False)
-    if reads:
-        parser.add_argument("--json", action="store_true", help="print JSON with stable keys")
+    parser.set_defaults(run=run, is_long=is_long)
+    parser.add_argument("--json", action="store_true", help="print JSON with stable keys")
     return parser
 
 

@@ -30,12 +30,12 @@ class Check(Value):
     mend: str = ""
 
 
-def guarded(name: str, look: Callable[[], Check]) -> Check:
-    """The check; an error on the way is its fault, and the error's words say how to mend it."""
+def guarded(name: str, look: Callable[[], Check], mend: str) -> Check:
+    """The check; an error on the way is its fault, to be mended so."""
     try:
         return look()
     except RsiError as error:
-        return Check(name=name, status="fault", found=str(error), mend="as the message says")
+        return Check(name=name, status="fault", found=str(error), mend=mend)
 
 
 def check_contracts(settings: Settings) -> Check:
@@ -135,10 +135,10 @@ def examine(settings: Settings) -> Iterator[Check]:
     """Every check, in the order in which faults should be mended."""
     from rsi import wiring
 
-    yield guarded("contracts", lambda: check_contracts(settings))
+    yield guarded("contracts", lambda: check_contracts(settings), "mend each fault of the file")
     yield from _database(settings)
-    yield guarded("model", lambda: _model(settings))
-    yield guarded("sandbox", lambda: _sandbox(settings))
+    yield guarded("model", lambda: _model(settings), "run `make setup`, or set RSI_MODEL_URL")
+    yield guarded("sandbox", lambda: _sandbox(settings), "start or install a Docker engine")
     try:
         evaluation = wiring.contract_files().read_evaluation(settings.evaluation)
     except RsiError:
@@ -155,19 +155,13 @@ def is_well(checks: Sequence[Check]) -> bool:
 def _database(settings: Settings) -> Iterator[Check]:
     from rsi import wiring
 
-    try:
-        url = wiring.database_url(settings)
-        shown = "embedded Postgres" if settings.database_url is None else "RSI_DATABASE_URL"
-        yield check_database(url, shown)
+    shown = "embedded Postgres" if settings.database_url is None else "RSI_DATABASE_URL"
+    mend = "run `make setup`; for another Postgres set RSI_DATABASE_URL"
+    found = guarded("database", lambda: check_database(wiring.database_url(settings), shown), mend)
+    yield found
+    if found.status == "ok":
         with closing(wiring.open_ledger(settings)) as ledger:
             yield check_clock(ledger, datetime.now(UTC))
-    except RsiError as error:
-        yield Check(
-            name="database",
-            status="fault",
-            found=str(error),
-            mend="run `make setup`; for another Postgres set RSI_DATABASE_URL",
-        )
 
 
 def _sandbox(settings: Settings) -> Check:

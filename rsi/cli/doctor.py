@@ -11,7 +11,13 @@ from rsi.errors import PartError
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    command(commands, "doctor", _doctor, "check every part of this machine, and say how to mend it")
+    command(
+        commands,
+        "doctor",
+        _doctor,
+        "check every part of this machine, and say how to mend it",
+        is_long=True,
+    )
 
 
 def diagnosis(checks: Sequence[Check]) -> Answer:

@@ -1,14 +1,12 @@
 """The entry of the `rsi` command: arguments in, an answer out, an exit status."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
 
-from rsi.cli import contracts, doctor, generations, pairs, tasks, trials
-from rsi.cli.printing import show
 from rsi.errors import RsiError
-from rsi.report.shown import clean
 
 INTERRUPTED = 130
 """What shells give for a command that ended by an interrupt."""
@@ -16,11 +14,27 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, or that of the error, which is told on standard error."""
-    made = parser()
-    arguments = made.parse_args(argv)
-    if not hasattr(arguments, "run"):
-        made.print_help(sys.stderr)
-        return 2
+    # A reading command lives for half a second: looking for garbage, and for plug-ins of pydantic
+    # that nobody has installed, would be a tenth of it.
+    gc.disable()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    try:
+        made = parser()
+        arguments = made.parse_args(argv)
+        if not hasattr(arguments, "run"):
+            made.print_help(sys.stderr)
+            return 2
+        if arguments.is_long:
+            gc.enable()
+        return _run(arguments)
+    finally:
+        gc.enable()
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from rsi.cli.printing import show
+    from rsi.report.shown import clean
+
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character must not end the command.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -43,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of every command."""
+    from rsi.cli import contracts, doctor, generations, pairs, tasks, trials
+
     made = argparse.ArgumentParser(
         prog="rsi",
         description="Reads, validates and rolls back what the pipeline has done.",

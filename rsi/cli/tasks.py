@@ -47,7 +47,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     one.add_argument("task", metavar="DIGEST")
     one.add_argument("folder", type=Path, metavar="FOLDER")
     about = "show that every task passes with its reference and fails with a no-op"
-    one = command(inner, "verify", _verify, about)
+    one = command(inner, "verify", _verify, about, is_long=True)
     one.add_argument("--suite", default="shell", metavar="shell|FOLDER")
     one.add_argument("--per-family", type=positive, default=1, metavar="N", help="of each level")
     one.add_argument("--seed", type=int, default=0, metavar="S")
