@@ -127,14 +127,16 @@ def show_task(ledger: Ledger, text: str) -> Answer:
     return Answer(document, ("\n".join(told),))
 
 
-def drawn(source: TaskSource, per_family: int, seed: int) -> tuple[Task, ...]:
-    """Tasks of every family and level of the suite, each one once."""
+def drawn(
+    source: TaskSource, per_family: int, seed: int, splits: Sequence[Split]
+) -> tuple[Task, ...]:
+    """Tasks of every family and level of the suite from each of the splits, each one once."""
     families = source.families()
     found: dict[Digest, Task] = {}
     for level in sorted({level for family in families for level in family.levels}):
         having = [family for family in families if level in family.levels]
         levels = {family.name: level for family in having}
-        for split in (Split.SEARCH, Split.HOLDOUT, Split.EXAM):
+        for split in splits:
             for task in source.draw(split, seed, per_family * len(families), levels):
                 found.setdefault(task.digest, task)
     return tuple(found.values())
@@ -245,7 +247,12 @@ def _verify(arguments: argparse.Namespace) -> Answer:
     from rsi.stages.admission import verify_tasks
 
     chosen = wiring.settings()
-    tasks = drawn(wiring.suite(_choice(arguments.suite)), arguments.per_family, arguments.seed)
+    choice = _choice(arguments.suite)
+    # A generator makes the same kinds of tasks for each split; a folder's tasks are divided.
+    splits = (
+        (Split.SEARCH,) if choice.kind == "shell" else (Split.SEARCH, Split.HOLDOUT, Split.EXAM)
+    )
+    tasks = drawn(wiring.suite(choice), arguments.per_family, arguments.seed, splits)
     evaluation = wiring.contract_files().read_evaluation(chosen.evaluation)
     workers = ThreadWorkers(chosen.workers)
     progress = LineProgress(wiring.say_to_stderr, SystemClock().monotonic_s)

@@ -1,10 +1,15 @@
 """The story of a generation is whole, honest about what wasn't counted, and always tellable."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rsi.domain.generation import Stage, StageState
 from rsi.domain.task import Split
+from rsi.domain.values import Value
 from rsi.errors import UsageError
+from rsi.report import chapters
 from rsi.report.story import GenerationStory, tell
 from tests.report.night import KINDS, Night
 
@@ -108,3 +113,16 @@ def test_nothing_counted_is_unscored_and_not_zero() -> None:
 def test_an_unknown_generation_is_refused_with_those_that_are_there() -> None:
     with pytest.raises(UsageError, match="no generation 9; there are 1 to 1"):
         tell(Night().ledger, 9)
+
+
+def test_every_key_of_the_story_is_documented() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+    documented = set(re.findall(r"[`\"](\w+)[`\"]", guide))
+    values = [GenerationStory, *vars(chapters).values()]
+    keys = {
+        name
+        for value in values
+        if isinstance(value, type) and issubclass(value, Value)
+        for name in value.model_fields
+    }
+    assert keys - documented == set()
