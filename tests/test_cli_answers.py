@@ -10,8 +10,9 @@ from rsi.cli.answer import Answer, Table
 from rsi.cli.contracts import diff_contracts, read_contract, render_contract, show_contract
 from rsi.cli.generations import list_generations, show_coverage, show_generation, write_report
 from rsi.cli.pairs import list_pairs, roll_back, show_lineage
-from rsi.cli.tasks import drawn, list_tasks, show_task, told_admissions
+from rsi.cli.tasks import list_tasks, show_task
 from rsi.cli.trials import list_trials, show_verdict
+from rsi.cli.verifying import drawn, told_admissions
 from rsi.domain.generation import Stage
 from rsi.domain.lora import Model
 from rsi.domain.pair import Pair
@@ -23,7 +24,8 @@ from rsi.report.story import tell
 from rsi.steps.verify import Admission
 from rsi.suites.shell.suite import ShellSuite
 from tests.fakes.ledger import FakeLedger
-from tests.report.night import NEW, OLD, Night
+from tests.report.cast import NEW, OLD
+from tests.report.night import Night
 from tests.samples import task
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)

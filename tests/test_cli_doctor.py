@@ -21,7 +21,8 @@ from rsi.domain.generation import Stage
 from rsi.domain.trial import BoxFacts
 from rsi.errors import ModelError
 from rsi.settings import Settings, read_settings
-from tests.report.night import EVALUATION, OPENED, Night
+from tests.report.cast import EVALUATION, OPENED
+from tests.report.night import Night
 from tests.samples import BOX
 
 FINE = Check(name="disk", status="ok", found="plenty")

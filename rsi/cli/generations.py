@@ -18,7 +18,8 @@ from rsi.report.scores import scored
 from rsi.report.shown import of, points
 from rsi.report.story import find, tell
 from rsi.report.tell_expansion import tell_expansion
-from rsi.report.text import block, expansion_lines, render_text
+from rsi.report.text import expansion_lines, render_text
+from rsi.report.text_rows import block
 
 
 class GenerationRow(Value):

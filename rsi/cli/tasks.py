@@ -2,21 +2,18 @@
 
 import argparse
 import base64
-from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from rsi.cli.answer import Answer, Table, command, plain, positive
+from rsi.cli.answer import Answer, Table, command, plain
 from rsi.cli.digests import task_digest, used_tasks
 from rsi.cli.opening import opened_ledger
-from rsi.domain.evaluation import SuiteChoice
+from rsi.cli.verifying import add_verify
 from rsi.domain.task import Split, Task, TaskFile
 from rsi.domain.values import Digest, Value, short
-from rsi.errors import UsageError
-from rsi.ports import Ledger, TaskSource
-from rsi.report.shown import line, of
-from rsi.steps.verify import Admission
+from rsi.ports import Ledger
+from rsi.report.shown import line
 
 
 class TaskRow(Value):
@@ -46,11 +43,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     one = command(inner, "export", _export, "write a task in Harbor's directory layout")
     one.add_argument("task", metavar="DIGEST")
     one.add_argument("folder", type=Path, metavar="FOLDER")
-    about = "show that every task passes with its reference and fails with a no-op"
-    one = command(inner, "verify", _verify, about, is_long=True)
-    one.add_argument("--suite", default="shell", metavar="shell|FOLDER")
-    one.add_argument("--per-family", type=positive, default=1, metavar="N", help="of each level")
-    one.add_argument("--seed", type=int, default=0, metavar="S")
+    add_verify(inner)
 
 
 def list_tasks(
@@ -127,65 +120,6 @@ def show_task(ledger: Ledger, text: str) -> Answer:
     return Answer(document, ("\n".join(told),))
 
 
-def drawn(
-    source: TaskSource, per_family: int, seed: int, splits: Sequence[Split]
-) -> tuple[Task, ...]:
-    """Tasks of every family and level of the suite from each of the splits, each one once."""
-    families = source.families()
-    found: dict[Digest, Task] = {}
-    for level in sorted({level for family in families for level in family.levels}):
-        having = [family for family in families if level in family.levels]
-        levels = {family.name: level for family in having}
-        for split in splits:
-            for task in source.draw(split, seed, per_family * len(families), levels):
-                found.setdefault(task.digest, task)
-    return tuple(found.values())
-
-
-def told_admissions(admissions: Sequence[Admission]) -> Answer:
-    """What the verification found; exit status 1 when a task is unfit."""
-    bad = [admission for admission in admissions if not admission.is_admitted]
-    families: dict[str, JsonValue] = {}
-    for family in sorted({admission.task.family for admission in admissions}):
-        own = [admission for admission in admissions if admission.task.family == family]
-        families[family] = {
-            "verified": len(own),
-            "unfit": sum(not admission.is_admitted for admission in own),
-        }
-    listed: list[JsonValue] = [
-        {
-            "task": admission.task.digest,
-            "name": admission.task.name,
-            "family": admission.task.family,
-            "level": admission.task.level,
-            "faults": list(admission.faults),
-        }
-        for admission in bad
-    ]
-    table = Table(
-        ("unfit task", "family", "faults"),
-        tuple(
-            (
-                admission.task.name,
-                f"{admission.task.family} L{admission.task.level}",
-                "; ".join(admission.faults),
-            )
-            for admission in bad
-        ),
-        "Every one passes with its reference solution and fails with a no-op.",
-    )
-    told = (
-        f"{of('task', len(admissions))} of {of('family', len(families), 'families')} verified, "
-        f"{len(bad)} unfit"
-    )
-    document: dict[str, JsonValue] = {
-        "verified": len(admissions),
-        "unfit": listed,
-        "families": families,
-    }
-    return Answer(document, (told, table), 1 if bad or not admissions else 0)
-
-
 def _row(task: Task, split: Split | None) -> TaskRow:
     return TaskRow(
         task=task.digest,
@@ -237,33 +171,3 @@ def _export(arguments: argparse.Namespace) -> Answer:
     write_task(task, arguments.folder)
     told = f"Wrote task {short(task.digest)} ({task.name}) to {arguments.folder}"
     return Answer({"task": task.digest, "folder": str(arguments.folder)}, (told,))
-
-
-def _verify(arguments: argparse.Namespace) -> Answer:
-    from rsi import wiring
-    from rsi.edges.line_progress import LineProgress
-    from rsi.edges.system_clock import SystemClock
-    from rsi.edges.thread_workers import ThreadWorkers
-    from rsi.stages.admission import verify_tasks
-
-    chosen = wiring.settings()
-    choice = _choice(arguments.suite)
-    # A generator makes the same kinds of tasks for each split; a folder's tasks are divided.
-    splits = (
-        (Split.SEARCH,) if choice.kind == "shell" else (Split.SEARCH, Split.HOLDOUT, Split.EXAM)
-    )
-    tasks = drawn(wiring.suite(choice), arguments.per_family, arguments.seed, splits)
-    evaluation = wiring.contract_files().read_evaluation(chosen.evaluation)
-    workers = ThreadWorkers(chosen.workers)
-    progress = LineProgress(wiring.say_to_stderr, SystemClock().monotonic_s)
-    with wiring.open_parts(chosen, evaluation, workers, progress) as parts:
-        return told_admissions(verify_tasks(parts, tasks))
-
-
-def _choice(suite: str) -> SuiteChoice:
-    if suite == "shell":
-        return SuiteChoice(kind="shell")
-    folder = Path(suite)
-    if not folder.is_dir():
-        raise UsageError(f"{suite!r} is neither `shell` nor a folder of tasks")
-    return SuiteChoice(kind="folder", path=str(folder.resolve()))

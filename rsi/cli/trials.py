@@ -16,7 +16,8 @@ from rsi.errors import UsageError
 from rsi.ports import Ledger
 from rsi.report.shown import cause
 from rsi.report.tell_gate import tell_gate
-from rsi.report.text import block, verdict_lines
+from rsi.report.text import verdict_lines
+from rsi.report.text_rows import block
 
 OUTCOMES = ("solved", "failed", "invalid")
 

@@ -1,6 +1,7 @@
 """The sentences that the page and the terminal have in common."""
 
-from rsi.report.chapters import ArmNote, GateNote, LineageNote, PairNote
+from rsi.report.chapters import PairNote
+from rsi.report.gate_notes import ArmNote, GateNote, LineageNote
 from rsi.report.shown import code, duration, of, points
 from rsi.report.story import GenerationStory
 
@@ -33,7 +34,7 @@ def summary(story: GenerationStory) -> str:
         failed = [stage for stage in story.stages if stage.state == "failed"]
         return f"{failed[-1].stage} failed: {failed[-1].note}" if failed else "No verdict yet."
     old, new = champion_arm(gate), successor_arm(gate)
-    if old is None or new is None:
+    if old is None or new is None or old is new:
         return "; ".join(gate.reasons)
     return (
         f"On a fresh exam the new pair solved {_of_valid(new)}, the old one {_of_valid(old)}: "

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from rsi.report.chapters import InvalidNote, LineageNote, StageNote
+from rsi.report.cost_notes import InvalidNote, StageNote
+from rsi.report.gate_notes import LineageNote
 from rsi.report.headlines import INVALID_CAVEAT, change_words
 from rsi.report.markup import Markup, Part, joined, tag
 from rsi.report.shown import count, duration, line, of, points

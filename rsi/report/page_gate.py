@@ -1,7 +1,7 @@
 """The page's chapters on the exam, the verdict and what was forgotten."""
 
-from rsi.report.chapters import ArmNote, FamilyNote, GateNote
 from rsi.report.figures import POINTS, SHARES, Whisker, whiskers
+from rsi.report.gate_notes import ArmNote, FamilyNote, GateNote
 from rsi.report.headlines import arm_words
 from rsi.report.markup import Markup, Part, joined, tag
 from rsi.report.shown import of, percent, points, share

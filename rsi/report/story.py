@@ -6,16 +6,9 @@ from rsi.domain.generation import Generation, Stage, result_of, state_of
 from rsi.domain.values import Digest, Value
 from rsi.errors import UsageError
 from rsi.ports import Ledger
-from rsi.report.chapters import (
-    DiscoveryNote,
-    ExpansionNote,
-    GateNote,
-    InvalidNote,
-    LineageNote,
-    PairNote,
-    StageNote,
-    UpdateNote,
-)
+from rsi.report.chapters import DiscoveryNote, ExpansionNote, PairNote, UpdateNote
+from rsi.report.cost_notes import InvalidNote, StageNote
+from rsi.report.gate_notes import GateNote, LineageNote
 from rsi.report.naming import Naming
 from rsi.report.tell_costs import tell_invalid, tell_stages
 from rsi.report.tell_discovery import tell_discovery

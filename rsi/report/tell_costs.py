@@ -9,7 +9,7 @@ from rsi.domain.evaluation import BudgetRule
 from rsi.domain.generation import Stage, StageEvent, StageState
 from rsi.domain.lora import TrainingRun
 from rsi.domain.trial import Invalid, Trial
-from rsi.report.chapters import InvalidNote, InvalidReason, StageNote
+from rsi.report.cost_notes import InvalidNote, InvalidReason, StageNote
 
 State = Literal["not started", "under way", "finished", "failed"]
 

@@ -5,10 +5,10 @@ from typing import Literal
 
 from rsi.domain.promotion import Promotion
 from rsi.domain.verdict import Arm, FamilyResult, Regression, Verdict
-from rsi.report.chapters import (
+from rsi.report.chapters import FamilyCount
+from rsi.report.gate_notes import (
     ArmNote,
     AttributionNote,
-    FamilyCount,
     FamilyNote,
     GateNote,
     LineageNote,

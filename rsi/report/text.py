@@ -1,16 +1,10 @@
 """The story as plain text, for a terminal or a mail; every line fits 100 columns or wraps."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from rsi.report.chapters import (
-    DiscoveryNote,
-    ExpansionNote,
-    GateNote,
-    LineageNote,
-    StageNote,
-    TrainingNote,
-    UpdateNote,
-)
+from rsi.report.chapters import DiscoveryNote, ExpansionNote, TrainingNote, UpdateNote
+from rsi.report.cost_notes import StageNote
+from rsi.report.gate_notes import GateNote, LineageNote
 from rsi.report.headlines import (
     COVERAGE_CAVEAT,
     arm_words,
@@ -20,12 +14,9 @@ from rsi.report.headlines import (
     summary,
     totals,
 )
-from rsi.report.shown import cause, clean, code, count, duration, line, of, points, share
+from rsi.report.shown import cause, code, count, duration, line, of, points, share
 from rsi.report.story import GenerationStory
-
-WIDTH = 100
-ROWS = 12
-"""Rows of one table; the page has them all."""
+from rsi.report.text_rows import ROWS, block, rows_of, title
 
 
 def render_text(story: GenerationStory) -> str:
@@ -51,15 +42,10 @@ def render_text(story: GenerationStory) -> str:
     return block(lines)
 
 
-def block(lines: Iterable[str]) -> str:
-    """The lines, cleaned and wrapped, as one text."""
-    return "\n".join(each for text in lines for each in _wrapped(text)) + "\n"
-
-
 def _discovery(note: DiscoveryNote | None) -> Iterator[str]:
     if note is None:
         return
-    yield from _title(f"What the old pair failed ({of('task', note.tasks)})")
+    yield from title(f"What the old pair failed ({of('task', note.tasks)})")
     rows = [
         (
             f"{weak.family} L{weak.level}",
@@ -68,10 +54,10 @@ def _discovery(note: DiscoveryNote | None) -> Iterator[str]:
         )
         for weak in note.weaknesses
     ]
-    yield from _rows(rows or [("nothing", "", "")])
+    yield from rows_of(rows or [("nothing", "", "")])
     if note.hardened:
-        yield from _title("What was made harder")
-    yield from _rows(
+        yield from title("What was made harder")
+    yield from rows_of(
         [
             (
                 f"{hard.family} L{hard.from_level} to L{hard.to_level}",
@@ -87,14 +73,14 @@ def expansion_lines(note: ExpansionNote | None) -> Iterator[str]:
     """The chapter on the search; nothing without a note."""
     if note is None:
         return
-    yield from _title("What the search covered")
+    yield from title("What the search covered")
     yield (
         f"  {note.covered} of {of('task', note.tasks)} in {of('attempt', note.attempts)} by "
         f"{of('candidate', note.candidates)}, {count(note.tokens)} tokens; ended: {note.stopped}"
     )
     yield f"  {_spark(note)}"
     yield f"  {COVERAGE_CAVEAT}"
-    yield from _rows(
+    yield from rows_of(
         [
             (
                 f"{code(entry.contract)}{' chosen' if entry.is_chosen else ''}",
@@ -117,16 +103,16 @@ def _spark(note: ExpansionNote) -> str:
 def _update(note: UpdateNote | None) -> Iterator[str]:
     if note is None:
         return
-    yield from _title("What the adapter was trained on")
+    yield from title("What the adapter was trained on")
     why = f": {note.reason}" if note.reason else ""
     families = of("family", len(note.families), "families")
     yield f"  {note.outcome}{why}; {of('example', note.examples)}, {families}, {code(note.dataset)}"
-    yield from _rows(
+    yield from rows_of(
         [(row.filter, f"kept {row.kept}", f"dropped {row.dropped}") for row in note.filters]
     )
     if note.training:
         yield from _training(note.training)
-    yield from _rows(
+    yield from rows_of(
         [
             (
                 f"{code(entry.pair.pair)}{' chosen' if entry.is_chosen else ''}",
@@ -154,17 +140,17 @@ def verdict_lines(note: GateNote | None) -> Iterator[str]:
     """The chapters on the exam and the verdict; nothing without a note."""
     if note is None:
         return
-    yield from _title("The exam: four arms on the same tasks and seeds")
+    yield from title("The exam: four arms on the same tasks and seeds")
     marks = [(arm.is_champion, arm.is_successor) for arm in note.arms]
     names = ["old pair" if old else "new pair" if new else "" for old, new in marks]
-    yield from _rows(
+    yield from rows_of(
         [
             (arm_words(arm.name), f"{share(arm.rate)}, invalid {arm.invalid}", name)
             for arm, name in zip(note.arms, names, strict=True)
         ]
     )
     given = note.attribution
-    yield from _rows(
+    yield from rows_of(
         [
             ("gain, new pair over old", points(note.gain), ""),
             ("given by the contract", points(given.contract), ""),
@@ -172,7 +158,7 @@ def verdict_lines(note: GateNote | None) -> Iterator[str]:
             ("interaction", points(given.interaction), ""),
         ]
     )
-    yield from _title("What was forgotten")
+    yield from title("What was forgotten")
     again = note.regression
     lost = ", ".join(f"{row.family} {row.count}" for row in again.lost_by_family)
     yield (
@@ -180,7 +166,7 @@ def verdict_lines(note: GateNote | None) -> Iterator[str]:
         f"({share(again.forgotten)}); run {again.tasks}, invalid {again.invalid}"
         f"{f'; lost: {lost}' if lost else ''}"
     )
-    yield from _title(f"Verdict {code(note.verdict)}: {note.decision}")
+    yield from title(f"Verdict {code(note.verdict)}: {note.decision}")
     for reason in note.reasons:
         yield f"  {reason}"
     if note.needed_pairs is not None:
@@ -189,8 +175,8 @@ def verdict_lines(note: GateNote | None) -> Iterator[str]:
 
 def _invalid(story: GenerationStory) -> Iterator[str]:
     if story.invalid.invalid:
-        yield from _title(f"Invalid trials: {story.invalid.invalid} of {story.invalid.trials}")
-    yield from _rows(
+        yield from title(f"Invalid trials: {story.invalid.invalid} of {story.invalid.trials}")
+    yield from rows_of(
         [
             (row.where, of("trial", row.trials), line(row.reason, 70))
             for row in story.invalid.reasons
@@ -199,8 +185,8 @@ def _invalid(story: GenerationStory) -> Iterator[str]:
 
 
 def _cost(stages: Sequence[StageNote]) -> Iterator[str]:
-    yield from _title("Cost")
-    yield from _rows(
+    yield from title("Cost")
+    yield from rows_of(
         [
             (
                 stage.stage,
@@ -214,8 +200,8 @@ def _cost(stages: Sequence[StageNote]) -> Iterator[str]:
 
 
 def _lineage(changes: Sequence[LineageNote]) -> Iterator[str]:
-    yield from _title("Lineage")
-    yield from _rows(
+    yield from title("Lineage")
+    yield from rows_of(
         [
             (
                 f"{code(change.pair)}{' champion' if change.is_champion else ''}",
@@ -225,30 +211,3 @@ def _lineage(changes: Sequence[LineageNote]) -> Iterator[str]:
             for change in changes[-ROWS:]
         ]
     )
-
-
-def _title(text: str) -> Iterator[str]:
-    yield ""
-    yield text
-
-
-def _rows(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    shown = [tuple(line(cell) for cell in row) for row in rows[:ROWS]]
-    widths = [max((len(row[place]) for row in shown), default=0) for place in (0, 1)]
-    for first, second, third in shown:
-        yield f"  {first:<{widths[0]}}  {second:<{widths[1]}}  {third}".rstrip()
-    if len(rows) > ROWS:
-        yield f"  and {len(rows) - ROWS} more"
-
-
-def _wrapped(text: str) -> Iterator[str]:
-    """The text in lines of at most WIDTH columns, continued under its own indent."""
-    for whole in clean(text).split("\n"):
-        indent = " " * min(len(whole) - len(whole.lstrip()) + 2, WIDTH // 2)
-        left = whole
-        while len(left) > WIDTH:
-            cut = left.rfind(" ", len(indent), WIDTH)
-            cut = WIDTH if cut <= len(indent) else cut
-            yield left[:cut].rstrip()
-            left = indent + left[cut:].lstrip()
-        yield left

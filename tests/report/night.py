@@ -2,20 +2,19 @@
 
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from pydantic import JsonValue
 
 from rsi.domain.contract import Edit, Slot
 from rsi.domain.dataset import Dataset, DatasetExample
-from rsi.domain.evaluation import DiscoveryRule, Evaluation, ExpansionRule, GateRule, SuiteChoice
 from rsi.domain.generation import Generation, Stage, StageEvent, StageState
-from rsi.domain.lora import Base, Fidelity, Lora, Model, Recipe, TrainingRun
+from rsi.domain.lora import Lora, Model
 from rsi.domain.pair import Pair
 from rsi.domain.promotion import Promotion
 from rsi.domain.search import Candidate, Coverage, CoveragePoint, Finalist
 from rsi.domain.task import Split, Task
-from rsi.domain.trial import Cause, Trial, Usage
+from rsi.domain.trial import Trial, Usage
 from rsi.domain.values import Digest
 from rsi.domain.verdict import Decision
 from rsi.ports import Ledger
@@ -23,33 +22,20 @@ from rsi.stages.discovery import _flat
 from rsi.steps.gate import ARMS, Evidence, gate
 from rsi.steps.mine import mine
 from tests.fakes.ledger import FakeLedger
-from tests.samples import contract, digest, task, trial
-
-OPENED = datetime(2030, 1, 1, 22, 0, tzinfo=UTC)
-STAGE_S = {Stage.DISCOVERY: 95, Stage.EXPANSION: 260, Stage.UPDATE: 310, Stage.GATE: 140}
-KINDS = (
-    "count-lines", "longest-line", "sort-numbers", "join-files", "most-frequent", "rename",
-    "sum-column", "reverse", "find-large", "replace-word", "unique-lines", "head-tail",
-    "extract-field", "archive",
-)  # fmt: skip
-CAUSES = (Cause.WRONG_ANSWER, Cause.WRONG_ANSWER, Cause.MALFORMED_ACTION, Cause.TOOL_ERROR)
-EVALUATION = Evaluation(
-    evaluation="1",
-    name="sample",
-    suites=(SuiteChoice(kind="shell"),),
-    discovery=DiscoveryRule(tasks=56, hardened=8),
-    expansion=ExpansionRule(attempts=192, holdout_tasks=24),
-    gate=GateRule(exam_tasks=56),
+from tests.report.cast import (
+    BASE,
+    CAUSES,
+    EVALUATION,
+    FULL,
+    KINDS,
+    NEW,
+    OLD,
+    OPENED,
+    RECIPE,
+    STAGE_S,
+    training_run,
 )
-OLD = contract(name="shell")
-NEW = contract(name="shell", version="1.0.1", prompt={"system": "Answer with one command."})
-BASE = Base(name="SmolLM2-135M-Instruct", digest=digest("base"), format="gguf:Q4_1")
-FULL = Base(
-    name="SmolLM2-135M-Instruct", digest=digest("full"), format="gguf:F16", derived_from=BASE.digest
-)
-RECIPE = Recipe(
-    rank=16, alpha=32, learning_rate=5e-4, epochs=3, batch_size=8, max_steps=48, seconds=600
-)
+from tests.samples import digest, task, trial
 
 
 class Night:
@@ -252,26 +238,7 @@ class Night:
             )
         )
         losses = tuple(0.2 + 2.6 * 0.9**step + self._rng.random() / 8 for step in range(48))
-        self.ledger.add_training_run(
-            TrainingRun(
-                generation=1,
-                dataset=dataset.digest,
-                recipe=RECIPE,
-                parent=None,
-                lora=lora,
-                steps=48,
-                examples=len(dataset.examples),
-                first_loss=losses[0],
-                last_loss=losses[-1],
-                losses=losses,
-                tokens=23_040,
-                elapsed_s=204.0,
-                fidelity=(
-                    Fidelity(base=FULL.digest, prompts=24, agreement=23 / 24, changed=1.0),
-                    Fidelity(base=BASE.digest, prompts=24, agreement=0.75, changed=23 / 24),
-                ),
-            )
-        )
+        self.ledger.add_training_run(training_run(dataset, losses))
         model = Model(base=FULL.digest, loras={Slot.AGENT: lora})
         self.new = self._pair(model, OLD.digest)
         self._pair(model, NEW.digest)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rsi.domain.generation import Stage, StageState
 from rsi.report.page import render_page
 from rsi.report.story import GenerationStory, tell
-from rsi.report.text import WIDTH, render_text
+from rsi.report.text import render_text
+from rsi.report.text_rows import WIDTH
 from tests.report.night import Night
 
 STAGES = tuple(Stage)

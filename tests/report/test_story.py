@@ -4,14 +4,20 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
+from rsi.domain.dataset import Dataset
 from rsi.domain.generation import Stage, StageState
 from rsi.domain.task import Split
 from rsi.domain.values import Value
+from rsi.domain.verdict import Decision
 from rsi.errors import UsageError
-from rsi.report import chapters
+from rsi.report import chapters, cost_notes, gate_notes
+from rsi.report.page import render_page
 from rsi.report.story import GenerationStory, tell
-from tests.report.night import KINDS, Night
+from rsi.report.text import render_text
+from tests.report.cast import KINDS, NEW, OLD
+from tests.report.night import Night
 
 STAGES = tuple(Stage)
 
@@ -115,10 +121,48 @@ def test_an_unknown_generation_is_refused_with_those_that_are_there() -> None:
         tell(Night().ledger, 9)
 
 
+def test_a_skipped_update_keeps_its_reason_and_has_no_training() -> None:
+    night = Night()
+    night.play(Stage.DISCOVERY, Stage.EXPANSION)
+    dataset = Dataset(contract=OLD.digest, examples=())
+    night.ledger.add_dataset(1, dataset)
+    night.event(Stage.UPDATE, StageState.STARTED)
+    told: dict[str, JsonValue] = {
+        "outcome": "skipped",
+        "reason": "0 examples after curation",
+        "dataset": dataset.digest,
+        "lora": None,
+        "successor_pair": night.finalist,
+        "filters": [],
+    }
+    night.event(Stage.UPDATE, StageState.FINISHED, result=told)
+    story = tell(night.ledger, 1)
+    assert story.update
+    assert (story.update.outcome, story.update.training) == ("skipped", None)
+    assert story.successor
+    assert story.successor.contract == NEW.digest
+    for shown in (render_text(story), render_page(story)):
+        assert "0 examples after curation" in shown
+
+
+def test_a_generation_that_found_nothing_new_says_so_and_claims_no_gain() -> None:
+    night = Night()
+    verdict = night.play(*Stage).verdicts()[0]
+    empty = verdict.gain.model_copy(update={"estimate": 0.0, "n": 0})
+    reason = "the successor is the champion: nothing new was found"
+    changed = {"successor": night.old, "gain": empty, "reasons": (reason,)}
+    night.ledger.add_verdict(
+        verdict.model_copy(update={**changed, "decision": Decision.REJECT}), None
+    )
+    shown = render_text(tell(night.ledger, 1))
+    assert shown.startswith(f"Generation 1: The new pair is rejected\n  {reason}\n")
+
+
 def test_every_key_of_the_story_is_documented() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
     documented = set(re.findall(r"[`\"](\w+)[`\"]", guide))
-    values = [GenerationStory, *vars(chapters).values()]
+    modules = (chapters, gate_notes, cost_notes)
+    values = [GenerationStory, *(value for module in modules for value in vars(module).values())]
     keys = {
         name
         for value in values
