@@ -36,7 +36,7 @@ def database_url(chosen: Settings) -> str:
     """The ledger's address; the embedded server is started when it doesn't run."""
     if chosen.database_url is not None:
         return chosen.database_url.get_secret_value()
-    from rsi.edges.embedded_postgres import EmbeddedPostgres
+    from rsi.edges.embedded_postgres.server import EmbeddedPostgres
 
     server = EmbeddedPostgres(chosen.state_dir / "postgres")
     server.start()

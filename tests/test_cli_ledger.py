@@ -10,7 +10,7 @@ import pytest
 
 from rsi.cli.main import main
 from rsi.domain.generation import Stage
-from rsi.edges.embedded_postgres import EmbeddedPostgres
+from rsi.edges.embedded_postgres.server import EmbeddedPostgres
 from rsi.edges.ledger.postgres import PostgresLedger
 from rsi.edges.ledger.schema import upgrade
 from rsi.report.story import tell
