@@ -5,6 +5,7 @@ all of them, so that none acts that wasn't chosen. Other adapters need another c
 """
 
 import hashlib
+import itertools
 import json
 import os
 import secrets
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,9 +37,11 @@ class EngineLimits:
     """How a child serves, and how long it may take to start and to end."""
 
     slots: int = 4
-    """104 tokens/s on 2 cores; 2 slots give 84, 8 give 110 and take twice the memory."""
-    context_tokens: int = 4096
-    threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    """Requests that one server answers side by side."""
+    context_tokens: int = 2048
+    servers: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    """One for each core, of one thread each: llama.cpp's threads wait for each other in busy
+    loops, so that one server of two threads slows down several times while sandboxes run."""
     start_s: float = 90.0
     stop_s: float = 5.0
 
@@ -60,7 +64,7 @@ class EmbeddedEngine:
         self._log = log
         self._limits = limits
         self._lock = threading.Lock()
-        self._children: dict[Digest, _Child] = {}
+        self._children: dict[Digest, _Servers] = {}
         self._digests: dict[Path, Digest] = {}
 
     def base(self) -> Base:
@@ -103,18 +107,22 @@ class EmbeddedEngine:
             loras=tuple(self._blobs.path(adapter) for adapter in adapters),
             slots=self._limits.slots,
             context_tokens=self._limits.context_tokens,
-            threads=self._limits.threads,
+            threads=1,
             key=secrets.token_urlsafe(24),
         )
-        child = _Child(job, adapters, self._log, self._limits)
-        child.address()
-        self._children[digest] = child
+        servers = _Servers(
+            tuple(
+                _Child(job, adapters, self._log, self._limits) for _ in range(self._limits.servers)
+            )
+        )
+        servers.start()
+        self._children[digest] = servers
 
-    def _chat_model(self, child: "_Child", model: Model) -> ChatModel:
+    def _chat_model(self, servers: "_Servers", model: Model) -> ChatModel:
         def route(slot: Slot) -> Mapping[str, object]:
-            return child.route(model.loras.get(slot))
+            return servers.route(model.loras.get(slot))
 
-        return self._connect(child.address, route, child.job.key)
+        return self._connect(servers.address, route, servers.key)
 
     def _find(self, digest: Digest) -> Path:
         """The model file with that content."""
@@ -133,6 +141,47 @@ class EmbeddedEngine:
             with _foreign_errors(f"read the model file {path}"), path.open("rb") as file:
                 self._digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return self._digests[path]
+
+
+class _Servers:
+    """The servers of one base: alike, and asked in turn."""
+
+    def __init__(self, children: "tuple[_Child, ...]") -> None:
+        self._children = children
+        self._turn = itertools.cycle(children)
+        self._lock = threading.Lock()
+
+    @property
+    def adapters(self) -> tuple[Digest, ...]:
+        return self._children[0].adapters
+
+    @property
+    def key(self) -> str:
+        return self._children[0].job.key
+
+    def start(self) -> None:
+        """Starts them side by side. Raises ModelError, with none left running."""
+        with ThreadPoolExecutor(len(self._children)) as pool:
+            started = [pool.submit(child.address) for child in self._children]
+        try:
+            for future in started:
+                future.result()
+        except BaseException:
+            self.close()
+            raise
+
+    def address(self) -> str:
+        """Where the next request goes."""
+        with self._lock:
+            child = next(self._turn)
+        return child.address()
+
+    def route(self, chosen: Digest | None) -> Mapping[str, object]:
+        return self._children[0].route(chosen)
+
+    def close(self) -> None:
+        for child in self._children:
+            child.close()
 
 
 class _Child:
