@@ -17,14 +17,16 @@ class ThreadWorkers:
     def map(
         self, label: str, call: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """The results in the order of items; the first error ends the batch: what runs may
-        finish, what waits is dropped."""
+        """The results in the order of items. The first error, or an interrupt, ends the batch:
+        what runs may finish, what waits is dropped."""
         with ThreadPoolExecutor(self._count, thread_name_prefix=label[:24]) as pool:
             futures = [pool.submit(call, item) for item in items]
-            done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in waiting:
-                future.cancel()
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                for future in futures:
+                    future.cancel()
             for future in futures:
-                if future in done and future.exception() is not None:
+                if future.done() and not future.cancelled():
                     future.result()
             return [future.result() for future in futures]

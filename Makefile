@@ -1,0 +1,61 @@
+# rsi: `make` alone says what there is.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Bytecode halves every start; some machines turn it off.
+unexport PYTHONDONTWRITEBYTECODE
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/stamp-$(shell sha256sum pyproject.toml | cut -c1-12)
+GEN ?=
+
+.PHONY: help setup cycle test check lint up down discovery expansion update gate report clean-state
+
+help: ## this list
+	@echo "rsi: a model-harness pair that gets better every night, and proves it"
+	@echo
+	@awk -F ':.*## ' '/^[a-z|-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "Start with: make cycle"
+
+$(STAMP): pyproject.toml
+	@.ci/make_venv.sh $(VENV) $(STAMP)
+
+setup: $(STAMP) ## everything that this machine needs (the other targets do it themselves)
+	@$(PY) -m flows.cycle setup
+
+cycle: $(STAMP) ## one generation on this machine, from nothing to a verdict
+	@$(PY) -m flows.cycle cycle
+
+test: $(STAMP) ## every test, on real parts
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m pytest
+
+check: $(STAMP) lint test ## what CI runs: ruff, mypy, import rules, schema drift, tests
+
+lint: $(STAMP) ## ruff, mypy and the import rules
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+up: $(STAMP) ## keep the Prefect server and the database running
+	@$(PY) -m flows.cycle up
+
+down: ## stop all that rsi has started
+	@[ ! -x $(PY) ] || $(PY) -m flows.cycle down
+
+discovery expansion update gate: $(STAMP) ## one stage of a recorded generation: GEN=<n>
+	@[ -n "$(GEN)" ] || { echo "say which generation: make $@ GEN=<n>" >&2; exit 2; }
+	@$(PY) -m flows.cycle $@ $(GEN)
+
+report: $(STAMP) ## the report of a generation as one page: GEN=<n>
+	@[ -n "$(GEN)" ] || { echo "say which generation: make report GEN=<n>" >&2; exit 2; }
+	@$(VENV)/bin/rsi report $(GEN)
+
+clean-state: down ## delete all that rsi keeps here (asks first)
+	@read -r -p "Delete .rsi with every generation in it? [y/N] " answer; \
+	if [ "$$answer" = y ]; then rm -rf .rsi; echo "deleted"; else echo "kept"; fi

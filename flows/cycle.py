@@ -1,0 +1,129 @@
+"""The commands behind `make`: provide the parts, start the server, run flows, tell the story.
+
+Prefect is imported only after its server has been started, since both take seconds.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from flows import server
+from rsi import wiring
+from rsi.errors import RsiError
+from rsi.provision import provision, undo
+from rsi.settings import Settings
+
+INTERRUPTED = 130
+STAGES = ("discovery", "expansion", "update", "gate")
+
+
+def main() -> int:
+    """The exit status: 0, or that of the error, which is told in one message."""
+    parser = argparse.ArgumentParser(prog="python -m flows.cycle")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("setup", "cycle", "up", "down"):
+        commands.add_parser(name)
+    for name in STAGES:
+        commands.add_parser(name).add_argument("number", type=int)
+    arguments = parser.parse_args()
+    try:
+        _run(arguments)
+    except RsiError as error:
+        say(f"rsi: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("rsi: interrupted; run the same command again and it goes on where it was")
+        return INTERRUPTED
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    chosen = wiring.settings()
+    chosen.state_dir.mkdir(parents=True, exist_ok=True)
+    if arguments.command == "setup":
+        provision(chosen, say)
+    elif arguments.command == "up":
+        _up(chosen)
+    elif arguments.command == "down":
+        _down(chosen)
+    elif arguments.command == "cycle":
+        with_server(chosen, _cycle)
+    else:
+        with_server(chosen, lambda: _stage(arguments.command, arguments.number))
+
+
+def with_server(chosen: Settings, work: Callable[[], None]) -> None:
+    """Runs the work with every part provided and a Prefect server that answers."""
+    with ExitStack() as stack:
+        was_running = server.running(chosen.state_dir / "prefect") is not None
+        prefect = server.start(chosen.state_dir / "prefect")
+        if not was_running:
+            stack.callback(prefect.stop)
+        provision(chosen, say)
+        # One engine for all stages: each stage would start and stop its own otherwise.
+        stack.enter_context(wiring.open_sandbox(chosen, say))
+        prefect.wait()
+        say(f"Prefect shows the run at {prefect.ui}")
+        work()
+
+
+def _cycle() -> None:
+    from flows.generation import run_generation
+
+    begun_s = time.monotonic()
+    number = run_generation()
+    _tell(number)
+    say(f"Done in {(time.monotonic() - begun_s) / 60:.1f} min.")
+
+
+def _stage(name: str, number: int) -> None:
+    from importlib import import_module
+
+    getattr(import_module(f"flows.{name}"), name)(number)
+    _tell(number)
+
+
+def _tell(number: int) -> None:
+    """The story on standard output, and the report as a page."""
+    from rsi.cli.generations import write_report
+    from rsi.report.story import tell
+    from rsi.report.text import render_text
+
+    chosen = wiring.settings()
+    ledger = wiring.open_ledger(chosen)
+    try:
+        target = chosen.state_dir / "reports" / f"generation-{number}.html"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_report(ledger, number, target)
+        sys.stdout.write(render_text(tell(ledger, number)) + "\n")
+        sys.stdout.flush()
+    finally:
+        ledger.close()
+    say(f"Report: {os.path.relpath(target)}   More: .venv/bin/rsi show {number}")
+
+
+def _up(chosen: Settings) -> None:
+    prefect = server.start(chosen.state_dir / "prefect")
+    provision(chosen, say)
+    prefect.wait()
+    say(f"Prefect runs at {prefect.ui}; `make down` stops it and the database")
+
+
+def _down(chosen: Settings) -> None:
+    prefect = server.running(chosen.state_dir / "prefect")
+    if prefect is not None:
+        prefect.stop()
+    undo(chosen)
+    say("Stopped what rsi had started.")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

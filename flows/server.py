@@ -1,0 +1,167 @@
+"""A local Prefect server: started when none is named, and stopped by who started it.
+
+It imports no Prefect, so that it can be started before the long import.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from rsi.errors import PartError
+
+START_LIMIT_S = 120
+STOP_LIMIT_S = 15
+PORT = 4200
+"""Prefect's usual port; another one is taken when it is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefectServer:
+    """A server's address; `pid` is set when it is ours."""
+
+    url: str
+    pid: int | None
+    state: Path
+
+    @property
+    def ui(self) -> str:
+        """The page that shows the runs."""
+        return self.url.removesuffix("/api")
+
+    def wait(self) -> None:
+        """Until it answers. Raises PartError with the end of its log when it doesn't."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
+            if _answers(self.url):
+                return
+            if self.pid is not None and not _is_alive(self.pid):
+                break
+            time.sleep(0.1)
+        log = self.state / "server.log"
+        tail = log.read_text(errors="replace").strip()[-400:] if log.exists() else ""
+        raise PartError(f"the Prefect server at {self.url} doesn't answer: {tail}")
+
+    def stop(self) -> None:
+        """Ends it, if it is ours, within a limit."""
+        if self.pid is None:
+            return
+        (self.state / "server.json").unlink(missing_ok=True)
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.pid, sign)
+            except ProcessLookupError:
+                return
+            deadline = time.monotonic() + STOP_LIMIT_S
+            while time.monotonic() < deadline:
+                if not _is_alive(self.pid):
+                    return
+                time.sleep(0.05)
+
+
+def start(state: Path) -> PrefectServer:
+    """The server that PREFECT_API_URL names, the one of ours that runs, or a new one.
+
+    A new one is not waited for. The environment of this process is set for its clients.
+    """
+    named = os.environ.get("PREFECT_API_URL")
+    if named:
+        return PrefectServer(named, None, state)
+    state.mkdir(parents=True, exist_ok=True)
+    os.environ.update(environment(state))
+    server = running(state) or _started(state)
+    os.environ["PREFECT_API_URL"] = server.url
+    return server
+
+
+def running(state: Path) -> PrefectServer | None:
+    """The server of ours that runs, if one does."""
+    try:
+        noted = json.loads((state / "server.json").read_text())
+        found = PrefectServer(str(noted["url"]), int(noted["pid"]), state)
+    except (OSError, ValueError, KeyError):
+        return None
+    return found if _answers(found.url) else None
+
+
+def environment(state: Path) -> dict[str, str]:
+    """Prefect's settings: everything local, nothing asked of the outside."""
+    return {
+        "PREFECT_HOME": str(state),
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        "PREFECT_SERVER_UI_API_URL": "/api",
+        "PREFECT_SERVER_UI_V2_ENABLED": "false",
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+        "PREFECT_CLIENT_MAX_RETRIES": "10",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "rsi",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
+    }
+
+
+def _started(state: Path) -> PrefectServer:
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}/api"
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own |= {
+        "PREFECT_SERVER_API_HOST": "127.0.0.1",
+        "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_API_URL": url,
+    }
+    with (state / "server.log").open("ab") as log:
+        # Started as a session of its own with the usual meaning of interrupts: one that ignores
+        # them can't be stopped.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", "server", "start"],
+            env=own,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    noted = {"url": url, "pid": process.pid}
+    (state / "server.json").write_text(json.dumps(noted))
+    return PrefectServer(url, process.pid, state)
+
+
+def _free_port() -> int:
+    for wanted in (PORT, 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise PartError("no loopback port is free for the Prefect server")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            return False
+    except ChildProcessError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

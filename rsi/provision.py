@@ -1,0 +1,113 @@
+"""What a machine needs before a generation or the tests: each step checks itself, and says how
+long it has left."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from rsi import wiring
+from rsi.errors import SandboxError
+from rsi.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One part to provide; `cost_s` is what it takes on first use, for the time left."""
+
+    name: str
+    cost_s: int
+    is_done: Callable[[], bool]
+    do: Callable[[], None]
+
+
+def provision(chosen: Settings, say: Callable[[str], None]) -> None:
+    """Provides every part that the settings ask for; on a second run only looks.
+
+    Raises PartError with what to do when a part can't be had.
+    """
+    steps = [step for step in steps_of(chosen, say) if not step.is_done()]
+    for place, step in enumerate(steps, start=1):
+        left_s = sum(later.cost_s for later in steps[place - 1 :])
+        say(f"[{place}/{len(steps)}] {step.name}: about {left_s} s left in all")
+        begun_s = time.monotonic()
+        step.do()
+        say(f"      {step.name}: ready after {time.monotonic() - begun_s:.1f} s")
+
+
+def steps_of(chosen: Settings, say: Callable[[str], None]) -> list[Step]:
+    """The parts in the order in which they are provided."""
+    steps = [
+        Step("database", 5, lambda: False, lambda: _database(chosen)),
+        Step(
+            "sandbox image",
+            15,
+            (chosen.state_dir / "image/digest").exists,
+            lambda: _image(chosen, say),
+        ),
+    ]
+    if chosen.sandbox != "namespaces":
+        steps.append(
+            Step("sandbox engine", 60, lambda: _has_engine(chosen), lambda: _engine(chosen, say))
+        )
+    if chosen.model_url is None:
+        model = wiring.small_model_path(chosen)
+        steps.append(Step("small model (98 MB)", 30, model.exists, lambda: _model(chosen, say)))
+    return steps
+
+
+def _database(chosen: Settings) -> None:
+    from rsi.edges.ledger.schema import upgrade
+
+    upgrade(wiring.database_url(chosen))
+
+
+def _image(chosen: Settings, say: Callable[[str], None]) -> None:
+    from rsi.edges.sandbox_image import stage
+
+    stage(chosen.state_dir / "image", say)
+
+
+def _has_engine(chosen: Settings) -> bool:
+    """Whether an engine answers, or one can be started when it is needed."""
+    from rsi.edges.docker_sandbox.engine import find_engine
+
+    if find_engine(os.environ, chosen.state_dir / "docker") is not None:
+        return True
+    found = shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return os.geteuid() == 0 and found is not None
+
+
+def _engine(chosen: Settings, say: Callable[[str], None]) -> None:
+    """Installs an engine where that is possible; else says what is used in its place."""
+    from rsi.edges.docker_sandbox.engine import install_engine
+
+    try:
+        install_engine(say)
+    except SandboxError as error:
+        if chosen.sandbox == "docker":
+            raise
+        say(
+            f"      no Docker engine ({error}): boxes are Linux namespaces, which are safe for the "
+            "bundled suite but can't limit the memory of all processes of a box together"
+        )
+
+
+def _model(chosen: Settings, say: Callable[[str], None]) -> None:
+    from rsi.edges.model_files import fetch_small_model
+
+    fetch_small_model(wiring.small_model_path(chosen).parent, say)
+
+
+def undo(chosen: Settings) -> None:
+    """Stops the services that rsi left running: the database and our own Docker engine."""
+    from rsi.edges.docker_sandbox.engine import find_engine
+    from rsi.edges.embedded_postgres.server import EmbeddedPostgres
+
+    with ExitStack() as stack:
+        stack.callback(EmbeddedPostgres(chosen.state_dir / "postgres").stop)
+        engine = find_engine({}, chosen.state_dir / "docker")
+        if engine is not None:
+            engine.stop()
