@@ -18,6 +18,8 @@ from rsi.errors import PartError
 
 START_LIMIT_S = 120
 STOP_LIMIT_S = 15
+LEASES = "prefect.server.concurrency.lease_storage.filesystem"
+"""Leases in the server's memory are lost with it, and their slots stay taken for ever."""
 PORT = 4200
 """Prefect's usual port; another one is taken when it is in use."""
 
@@ -100,7 +102,7 @@ def environment(state: Path) -> dict[str, str]:
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_SERVER_UI_API_URL": "/api",
         "PREFECT_SERVER_UI_V2_ENABLED": "false",
-        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES,
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_CLIENT_MAX_RETRIES": "10",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "rsi",
