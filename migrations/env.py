@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that the caller holds the upgrade lock on."""
+"""Runs the migrations on the connection on which the caller holds the upgrade lock."""
 
 from alembic import context
 
@@ -13,6 +13,8 @@ def run() -> None:
     connection = context.config.attributes["connection"]
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_LIMIT_MS}")
     connection.exec_driver_sql(f"SET statement_timeout = {STATEMENT_LIMIT_MS}")
+    # An open transaction would be taken for the one of all migrations together.
+    connection.commit()
     context.configure(
         connection=connection, target_metadata=metadata, transaction_per_migration=True
     )

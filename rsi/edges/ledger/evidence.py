@@ -12,8 +12,8 @@ from rsi.domain.trial import Failed, Trial, TrialKey
 from rsi.domain.values import Digest
 from rsi.domain.verdict import Verdict
 from rsi.edges.ledger import rows
-from rsi.edges.ledger.documents import dump, load
-from rsi.edges.ledger.store import Store, add
+from rsi.edges.ledger.documents import dump
+from rsi.edges.ledger.store import Store, add, add_all, document_text
 
 KEYS_AT_ONCE = 500
 """Keys that one statement looks up."""
@@ -50,16 +50,15 @@ class Evidence:
 
     def trials(self, keys: Sequence[TrialKey]) -> dict[TrialKey, Trial]:
         table = rows.trials
+        wanted = list(dict.fromkeys(keys))
         found = {}
-        with self._store.reading() as connection:
-            for start in range(0, len(keys), KEYS_AT_ONCE):
-                some = [tuple(key) for key in keys[start : start + KEYS_AT_ONCE]]
-                query = select(table.c.document).where(
-                    tuple_(table.c.pair, table.c.task, table.c.seed).in_(some)
-                )
-                for document in connection.execute(query).scalars():
-                    trial = load(Trial, document)
-                    found[trial.key] = trial
+        for start in range(0, len(wanted), KEYS_AT_ONCE):
+            some = [tuple(key) for key in wanted[start : start + KEYS_AT_ONCE]]
+            query = select(document_text(table)).where(
+                tuple_(table.c.pair, table.c.task, table.c.seed).in_(some)
+            )
+            for trial in self._store.values(Trial, query):
+                found[trial.key] = trial
         return found
 
     def trials_of(
@@ -75,9 +74,7 @@ class Evidence:
         query = _filtered(generation, pair, task, split, solved)
         if limit is not None:
             query = query.limit(limit)
-        with self._store.reading() as connection:
-            newest_first = [load(Trial, found) for found in connection.execute(query).scalars()]
-        return tuple(reversed(newest_first))
+        return tuple(reversed(self._store.values(Trial, query)))
 
     def add_verdict(self, verdict: Verdict, promotion: Promotion | None) -> None:
         row = {
@@ -88,33 +85,33 @@ class Evidence:
             "decision": verdict.decision.value,
             "document": dump(verdict),
         }
+        evidence = [
+            {"verdict": verdict.digest, "pair": key.pair, "task": key.task, "seed": key.seed}
+            for key in verdict.evidence
+        ]
         with self._store.begin() as connection:
+            self._store.check_lock(connection)
             if add(connection, rows.verdicts, row):
-                for key in verdict.evidence:
-                    connection.execute(
-                        insert(rows.verdict_evidence).values(
-                            verdict=verdict.digest, pair=key.pair, task=key.task, seed=key.seed
-                        )
-                    )
+                add_all(connection, rows.verdict_evidence, evidence)
             if promotion is not None:
                 add(connection, rows.promotions, _promotion_row(promotion))
 
     def verdicts(self, generation: int | None = None) -> tuple[Verdict, ...]:
         table = rows.verdicts
-        query = select(table.c.document).order_by(table.c.generation, table.c.recorded_at)
+        order = (table.c.generation, table.c.recorded_at, table.c.digest)
+        query = select(document_text(table)).order_by(*order)
         if generation is not None:
             query = query.where(table.c.generation == generation)
-        with self._store.reading() as connection:
-            return tuple(load(Verdict, found) for found in connection.execute(query).scalars())
+        return self._store.values(Verdict, query)
 
     def add_promotion(self, promotion: Promotion) -> None:
         with self._store.begin() as connection:
+            self._store.check_lock(connection)
             add(connection, rows.promotions, _promotion_row(promotion))
 
     def promotions(self) -> tuple[Promotion, ...]:
-        query = select(rows.promotions.c.document).order_by(rows.promotions.c.ordinal)
-        with self._store.reading() as connection:
-            return tuple(load(Promotion, found) for found in connection.execute(query).scalars())
+        table = rows.promotions
+        return self._store.values(Promotion, select(document_text(table)).order_by(table.c.ordinal))
 
 
 def _filtered(
@@ -126,7 +123,7 @@ def _filtered(
 ) -> Select[Any]:
     """The trials that every given filter lets through, the newest first."""
     table = rows.trials
-    query = select(table.c.document).order_by(table.c.id.desc())
+    query = select(document_text(table)).order_by(table.c.id.desc())
     if generation is not None:
         query = query.where(table.c.generation == generation)
     if pair is not None:

@@ -1,18 +1,24 @@
 """Contracts, evaluations, bases, loras, models, pairs, families and tasks."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from sqlalchemy import Table, select
+from sqlalchemy import ColumnElement, Table, select
 
 from rsi.domain.contract import Contract
 from rsi.domain.evaluation import Evaluation
 from rsi.domain.lora import Base, Lora, Model
 from rsi.domain.pair import Pair
 from rsi.domain.task import Family, Task
-from rsi.domain.values import Digest
+from rsi.domain.values import Digest, Value
 from rsi.edges.ledger import rows
-from rsi.edges.ledger.documents import dump, load
-from rsi.edges.ledger.store import Store, add
+from rsi.edges.ledger.documents import dump, escaped, load, restored
+from rsi.edges.ledger.store import Store, add, add_all, document_text
+
+AT_ONCE = 500
+"""Digests that one statement looks up."""
+
+AnyValue = TypeVar("AnyValue", bound=Value)
 
 
 class Nouns:
@@ -25,43 +31,38 @@ class Nouns:
             "digest": contract.digest,
             "name": contract.name,
             "version": contract.version,
-            "toml": toml.replace("\x00", ""),
+            "toml": escaped(toml),
             "document": dump(contract),
         }
-        with self._store.begin() as connection:
-            add(connection, rows.contracts, row)
+        self._store.add(rows.contracts, row)
 
     def contract(self, digest: Digest) -> Contract:
-        return load(Contract, self._one(rows.contracts, digest, "document"))
+        return self._one(Contract, rows.contracts, digest)
 
     def contract_toml(self, digest: Digest) -> str:
-        return str(self._one(rows.contracts, digest, "toml"))
+        return restored(self._cell(rows.contracts, rows.contracts.c.toml, digest))
 
     def add_evaluation(self, evaluation: Evaluation) -> None:
         row = {"digest": evaluation.digest, "name": evaluation.name, "document": dump(evaluation)}
-        with self._store.begin() as connection:
-            add(connection, rows.evaluations, row)
+        self._store.add(rows.evaluations, row)
 
     def evaluation(self, digest: Digest) -> Evaluation:
-        return load(Evaluation, self._one(rows.evaluations, digest, "document"))
+        return self._one(Evaluation, rows.evaluations, digest)
 
     def add_base(self, base: Base) -> None:
         row = {
             "digest": base.digest,
-            "name": base.name,
-            "format": base.format,
+            "name": escaped(base.name),
+            "format": escaped(base.format),
             "derived_from": base.derived_from,
             "document": dump(base),
         }
-        with self._store.begin() as connection:
-            add(connection, rows.bases, row)
+        self._store.add(rows.bases, row)
 
     def bases(self) -> tuple[Base, ...]:
-        query = select(rows.bases.c.document).order_by(
-            rows.bases.c.recorded_at, rows.bases.c.digest
-        )
-        with self._store.reading() as connection:
-            return tuple(load(Base, found) for found in connection.execute(query).scalars())
+        table = rows.bases
+        order = (table.c.recorded_at, table.c.digest)
+        return self._store.values(Base, select(document_text(table)).order_by(*order))
 
     def add_lora(self, lora: Lora) -> None:
         row = {
@@ -72,12 +73,10 @@ class Nouns:
             "parent": lora.parent,
             "document": dump(lora),
         }
-        with self._store.begin() as connection:
-            add(connection, rows.loras, row)
+        self._store.add(rows.loras, row)
 
     def loras(self, digests: Sequence[Digest]) -> tuple[Lora, ...]:
-        found = self._many(rows.loras, digests)
-        return tuple(load(Lora, found[digest]) for digest in digests)
+        return self._many(Lora, rows.loras, digests)
 
     def add_pair(self, pair: Pair, model: Model) -> None:
         row = {
@@ -86,83 +85,76 @@ class Nouns:
             "contract": pair.contract,
             "document": dump(pair),
         }
+        model_row = {"digest": model.digest, "base": model.base, "document": dump(model)}
+        loras = [
+            {"model": model.digest, "slot": slot.value, "lora": lora}
+            for slot, lora in model.loras.items()
+        ]
         with self._store.begin() as connection:
-            add(
-                connection,
-                rows.models,
-                {"digest": model.digest, "base": model.base, "document": dump(model)},
-            )
-            for slot, lora in model.loras.items():
-                add(
-                    connection,
-                    rows.model_loras,
-                    {"model": model.digest, "slot": slot.value, "lora": lora},
-                    compare="lora",
-                )
+            add(connection, rows.models, model_row)
+            add_all(connection, rows.model_loras, loras)
             add(connection, rows.pairs, row)
 
     def pair(self, digest: Digest) -> Pair:
-        return load(Pair, self._one(rows.pairs, digest, "document"))
+        return self._one(Pair, rows.pairs, digest)
 
     def pairs(self) -> tuple[Pair, ...]:
-        query = select(rows.pairs.c.document).order_by(
-            rows.pairs.c.recorded_at, rows.pairs.c.digest
-        )
-        with self._store.reading() as connection:
-            return tuple(load(Pair, found) for found in connection.execute(query).scalars())
+        table = rows.pairs
+        order = (table.c.recorded_at, table.c.digest)
+        return self._store.values(Pair, select(document_text(table)).order_by(*order))
 
     def model(self, digest: Digest) -> Model:
-        return load(Model, self._one(rows.models, digest, "document"))
+        return self._one(Model, rows.models, digest)
 
     def add_families(self, families: Sequence[Family]) -> None:
-        with self._store.begin() as connection:
-            for family in families:
-                add(
-                    connection,
-                    rows.families,
-                    {"suite": family.suite, "name": family.name, "document": dump(family)},
-                )
+        made = [
+            {"suite": escaped(each.suite), "name": escaped(each.name), "document": dump(each)}
+            for each in families
+        ]
+        self._store.add(rows.families, *made)
 
     def families(self) -> tuple[Family, ...]:
         table = rows.families
-        query = select(table.c.document).order_by(table.c.suite, table.c.name)
-        with self._store.reading() as connection:
-            return tuple(load(Family, found) for found in connection.execute(query).scalars())
+        order = (table.c.suite, table.c.name)
+        return self._store.values(Family, select(document_text(table)).order_by(*order))
 
     def add_tasks(self, tasks: Sequence[Task]) -> None:
-        with self._store.begin() as connection:
-            for task in tasks:
-                add(
-                    connection,
-                    rows.tasks,
-                    {
-                        "digest": task.digest,
-                        "suite": task.suite,
-                        "family": task.family,
-                        "level": task.level,
-                        "name": task.name,
-                        "document": dump(task),
-                    },
-                )
+        self._store.add(rows.tasks, *map(_task_row, tasks))
 
     def tasks(self, digests: Sequence[Digest]) -> tuple[Task, ...]:
-        found = self._many(rows.tasks, digests)
-        read = {digest: load(Task, document) for digest, document in found.items()}
-        return tuple(read[digest] for digest in digests)
+        return self._many(Task, rows.tasks, digests)
 
-    def _one(self, table: Table, digest: Digest, column: str) -> object:
-        query = select(table.c[column]).where(table.c.digest == digest)
-        with self._store.reading() as connection:
-            found = connection.execute(query).scalar_one_or_none()
-        if found is None:
+    def _one(self, kind: type[AnyValue], table: Table, digest: Digest) -> AnyValue:
+        return load(kind, self._cell(table, document_text(table), digest))
+
+    def _cell(self, table: Table, column: ColumnElement[str], digest: Digest) -> str:
+        found = self._store.fetch(select(column).where(table.c.digest == digest))
+        if not found:
             raise KeyError(f"{table.name} has no row {digest}")
-        return found
+        return str(found[0][0])
 
-    def _many(self, table: Table, digests: Sequence[Digest]) -> dict[Digest, object]:
-        query = select(table.c.digest, table.c.document).where(table.c.digest.in_(set(digests)))
-        with self._store.reading() as connection:
-            found: dict[Digest, object] = {row[0]: row[1] for row in connection.execute(query)}
-        missing = [digest for digest in digests if digest not in found]
-        if missing:
-            raise KeyError(f"{table.name} has no row {missing[0]}")
-        return found
+    def _many(
+        self, kind: type[AnyValue], table: Table, digests: Sequence[Digest]
+    ) -> tuple[AnyValue, ...]:
+        """In the order asked for. Raises KeyError for one that isn't there."""
+        wanted = list(dict.fromkeys(digests))
+        found: dict[Digest, AnyValue] = {}
+        for start in range(0, len(wanted), AT_ONCE):
+            some = table.c.digest.in_(wanted[start : start + AT_ONCE])
+            query = select(table.c.digest, document_text(table)).where(some)
+            found |= {row[0]: load(kind, row[1]) for row in self._store.fetch(query)}
+        for digest in wanted:
+            if digest not in found:
+                raise KeyError(f"{table.name} has no row {digest}")
+        return tuple(found[digest] for digest in digests)
+
+
+def _task_row(task: Task) -> dict[str, object]:
+    return {
+        "digest": task.digest,
+        "suite": escaped(task.suite),
+        "family": escaped(task.family),
+        "level": task.level,
+        "name": escaped(task.name),
+        "document": dump(task),
+    }
