@@ -53,6 +53,11 @@ class Finalist(Value):
     invalid: int
     is_chosen: bool
 
+    @property
+    def share(self) -> float:
+        """Solved of valid trials; 0 where none was valid, since nothing speaks for it then."""
+        return self.solved / self.trials if self.trials else 0.0
+
 
 class Coverage(Value):
     """What a search covered. It is never a pair's score."""

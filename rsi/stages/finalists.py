@@ -24,7 +24,7 @@ def choose_finalist(
     """
     field = [base, *contenders]
     scores = holdout_scores(parts, generation, evaluation, "finalists", field)
-    best = max(range(len(field)), key=lambda place: (scores[place].solved, -place))
+    best = max(range(len(field)), key=lambda place: (scores[place].share, -place))
     return tuple(
         score.model_copy(update={"is_chosen": place == best}) for place, score in enumerate(scores)
     )

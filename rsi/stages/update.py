@@ -55,7 +55,7 @@ def _update(parts: Parts, generation: Generation) -> Result:
     run = _trained(parts, generation, evaluation, base, curated)
     field = _field(parts, base, finalist.contract, run)
     scores = holdout_scores(parts, generation, evaluation, "successors", field)
-    best = max(range(len(field)), key=lambda place: (scores[place].solved, -place))
+    best = max(range(len(field)), key=lambda place: (scores[place].share, -place))
     return {
         "outcome": "trained",
         "reason": "",
