@@ -1,5 +1,7 @@
 """Curation keeps what worked, balanced, and refuses what must not be trained on."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from rsi.domain.contract import Example
@@ -25,7 +27,7 @@ def trajectory(one: Task, *commands: str) -> Trajectory:
 
 def curated(
     trials: list[Trial],
-    commands: dict[Digest, tuple[str, ...]] | None = None,
+    commands: Mapping[Digest, tuple[str, ...]] | None = None,
     splits: dict[Digest, Split] | None = None,
     per_family: int = 9,
     limit: int = 99,
