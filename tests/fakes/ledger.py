@@ -51,6 +51,18 @@ class FakeLedger:
         self._verdicts: dict[Digest, Verdict] = {}
         self._promotions: dict[int, Promotion] = {}
 
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All of what is added inside, or nothing: a transaction."""
+        with self._lock:
+            tables = {name: table for name, table in vars(self).items() if isinstance(table, dict)}
+            before = {name: dict(table) for name, table in tables.items()}
+            try:
+                yield
+            except BaseException:
+                vars(self).update(before)
+                raise
+
     def _add(self, table: dict[Key, Row], key: Key, row: Row) -> bool:
         with self._lock:
             if key in table and table[key] != row:
@@ -84,6 +96,8 @@ class FakeLedger:
     def add_lora(self, lora: Lora) -> None:
         self._refer(self._bases, lora.base)
         self._refer(self._datasets, lora.dataset)
+        if lora.parent is not None:
+            self._refer(self._loras, lora.parent)
         self._add(self._loras, lora.digest, lora)
 
     def loras(self, digests: Sequence[Digest]) -> tuple[Lora, ...]:
@@ -107,8 +121,9 @@ class FakeLedger:
         return self._models[digest]
 
     def add_families(self, families: Sequence[Family]) -> None:
-        for family in families:
-            self._add(self._families, (family.suite, family.name), family)
+        with self._whole():
+            for family in families:
+                self._add(self._families, (family.suite, family.name), family)
 
     def families(self) -> tuple[Family, ...]:
         return tuple(self._families[key] for key in sorted(self._families))
@@ -146,6 +161,7 @@ class FakeLedger:
 
     def use_tasks(self, generation: int, split: Split, tasks: Sequence[Digest]) -> None:
         with self._lock:
+            self._refer(self._generations, generation)
             for task in tasks:
                 self._refer(self._tasks, task)
                 known = self._splits.get(task, split)
@@ -163,9 +179,11 @@ class FakeLedger:
         return {task: self._splits[task] for task in tasks if task in self._splits}
 
     def add_trial(self, trial: Trial) -> bool:
-        self._refer(self._pairs, trial.pair)
-        self._refer(self._tasks, trial.task)
         with self._lock:
+            if trial.key not in self._trials:
+                self._refer(self._pairs, trial.pair)
+                self._refer(self._tasks, trial.task)
+                self._refer(self._generations, trial.generation)
             is_new = trial.key not in self._trials
             self._trials.setdefault(trial.key, trial)
             return is_new
@@ -200,21 +218,36 @@ class FakeLedger:
         return self._splits.get(trial.task) is split
 
     def add_candidates(self, generation: int, candidates: Sequence[Candidate]) -> None:
-        for candidate in candidates:
-            self._refer(self._contracts, candidate.contract)
-            self._add(self._candidates, (generation, candidate.contract), candidate)
+        with self._whole():
+            self._refer(self._generations, generation)
+            for candidate in candidates:
+                self._refer(self._contracts, candidate.contract)
+                if candidate.parent is not None:
+                    self._refer(self._contracts, candidate.parent)
+                taken = [each for each in self.candidates(generation) if each != candidate]
+                if candidate.ordinal in [each.ordinal for each in taken]:
+                    raise LedgerConflict(f"candidate {candidate.ordinal} is another one")
+                self._add(self._candidates, (generation, candidate.contract), candidate)
 
     def candidates(self, generation: int) -> tuple[Candidate, ...]:
         found = [row for (number, _), row in self._candidates.items() if number == generation]
         return tuple(sorted(found, key=lambda candidate: candidate.ordinal))
 
     def add_coverage(self, generation: int, coverage: Coverage) -> None:
+        self._refer(self._generations, generation)
+        for contract in coverage.winners.values():
+            self._refer(self._contracts, contract)
+        for task in coverage.winners:
+            self._refer(self._tasks, task)
+        for finalist in coverage.finalists:
+            self._refer(self._contracts, finalist.contract)
         self._add(self._coverages, generation, coverage)
 
     def coverage(self, generation: int) -> Coverage | None:
         return self._coverages.get(generation)
 
     def add_dataset(self, generation: int, dataset: Dataset) -> None:
+        self._refer(self._generations, generation)
         for example in dataset.examples:
             if self._splits.get(example.trial_task) is not Split.SEARCH:
                 raise DisciplineError(f"task {example.trial_task[:12]} isn't in the search split")
@@ -230,6 +263,8 @@ class FakeLedger:
         return tuple(digest for number, digest in self._curated if number == generation)
 
     def add_training_run(self, run: TrainingRun) -> None:
+        self._refer(self._generations, run.generation)
+        self._refer(self._datasets, run.dataset)
         self._refer(self._loras, run.lora)
         self._add(self._runs, (run.generation, run.dataset, run.lora), run)
 
@@ -237,24 +272,26 @@ class FakeLedger:
         return tuple(run for run in self._runs.values() if run.generation == generation)
 
     def add_verdict(self, verdict: Verdict, promotion: Promotion | None) -> None:
-        with self._lock:
+        with self._whole():
+            self._refer(self._generations, verdict.generation)
+            self._refer(self._pairs, verdict.champion)
+            self._refer(self._pairs, verdict.successor)
             for key in verdict.evidence:
                 self._refer(self._trials, key)
-            if promotion is not None:
-                self._refer(self._pairs, promotion.pair)
-                known = self._promotions.get(promotion.ordinal, promotion)
-                if known != promotion:
-                    raise LedgerConflict(f"promotion {promotion.ordinal} says another thing")
             self._add(self._verdicts, verdict.digest, verdict)
             if promotion is not None:
-                self._add(self._promotions, promotion.ordinal, promotion)
+                self.add_promotion(promotion)
 
     def verdicts(self, generation: int | None = None) -> tuple[Verdict, ...]:
-        found = self._verdicts.values()
+        found = sorted(self._verdicts.values(), key=lambda verdict: verdict.generation)
         return tuple(v for v in found if generation is None or v.generation == generation)
 
     def add_promotion(self, promotion: Promotion) -> None:
         self._refer(self._pairs, promotion.pair)
+        if promotion.replaced is not None:
+            self._refer(self._pairs, promotion.replaced)
+        if promotion.verdict is not None:
+            self._refer(self._verdicts, promotion.verdict)
         self._add(self._promotions, promotion.ordinal, promotion)
 
     def promotions(self) -> tuple[Promotion, ...]:

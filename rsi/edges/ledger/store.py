@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     cast,
     create_engine,
+    literal,
     select,
     text,
 )
@@ -159,8 +160,9 @@ def add(connection: Connection, table: Table, row: Mapping[str, Any]) -> bool:
 
     Raises LedgerConflict when the row that is there has another document.
     """
-    done = connection.execute(insert(table).values(row).on_conflict_do_nothing())
-    if done.rowcount:
+    # The driver's row count says nothing of an insert that may do nothing; what it returns does.
+    added = insert(table).values(row).on_conflict_do_nothing().returning(literal(1))
+    if connection.execute(added).first() is not None:
         return True
     keys = [column for column in table.primary_key.columns if column.name in row]
     query = select(table.c.document).where(*(column == row[column.name] for column in keys))
