@@ -50,6 +50,9 @@ def _run(arguments: argparse.Namespace) -> None:
     elif arguments.command == "down":
         _down(chosen)
     elif arguments.command == "cycle":
+        # What people wrote is checked before anything is started or fetched.
+        wiring.contract_files().read(chosen.contract)
+        wiring.contract_files().read_evaluation(chosen.evaluation)
         with_server(chosen, _cycle)
     else:
         with_server(chosen, lambda: _stage(arguments.command, arguments.number))

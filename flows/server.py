@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsi.errors import PartError
@@ -31,11 +31,19 @@ class PrefectServer:
     url: str
     pid: int | None
     state: Path
+    process: "subprocess.Popen[bytes] | None" = field(default=None, compare=False, repr=False)
+    """Held by who started it: an object that is dropped while its process runs is a warning."""
 
     @property
     def ui(self) -> str:
         """The page that shows the runs."""
         return self.url.removesuffix("/api")
+
+    def is_alive(self) -> bool:
+        """Whether its process runs; a server that isn't ours counts as alive."""
+        if self.process is not None:
+            return self.process.poll() is None
+        return self.pid is None or Path(f"/proc/{self.pid}").exists()
 
     def wait(self) -> None:
         """Until it answers. Raises PartError with the end of its log when it doesn't."""
@@ -43,7 +51,7 @@ class PrefectServer:
         while time.monotonic() < deadline:
             if _answers(self.url):
                 return
-            if self.pid is not None and not _is_alive(self.pid):
+            if not self.is_alive():
                 break
             time.sleep(0.1)
         log = self.state / "server.log"
@@ -62,7 +70,7 @@ class PrefectServer:
                 return
             deadline = time.monotonic() + STOP_LIMIT_S
             while time.monotonic() < deadline:
-                if not _is_alive(self.pid):
+                if not self.is_alive():
                     return
                 time.sleep(0.05)
 
@@ -134,7 +142,7 @@ def _started(state: Path) -> PrefectServer:
         )
     noted = {"url": url, "pid": process.pid}
     (state / "server.json").write_text(json.dumps(noted))
-    return PrefectServer(url, process.pid, state)
+    return PrefectServer(url, process.pid, state, process)
 
 
 def _free_port() -> int:
@@ -154,16 +162,3 @@ def _answers(url: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            return False
-    except ChildProcessError:
-        pass
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -1,0 +1,87 @@
+"""The local Prefect server starts, shows runs, and is gone afterwards; batches keep their order."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows import server
+from rsi.errors import PartError
+
+pytestmark = pytest.mark.prefect
+
+RUN = """
+import sys
+from flows.parts import TaskWorkers
+from prefect import flow
+
+@flow(name="numbers", persist_result=False)
+def numbers() -> None:
+    workers = TaskWorkers(3)
+    assert workers.map("squares", lambda n: n * n, range(50)) == [n * n for n in range(50)]
+    try:
+        workers.map("broken", lambda n: 1 // (n - 5), range(50))
+    except ZeroDivisionError:
+        print("the first error came through")
+
+numbers()
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    runs = client.read_task_runs()
+print(sorted((run.name, run.state_name) for run in runs))
+"""
+
+
+@pytest.fixture(scope="module")
+def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.PrefectServer]:
+    before = dict(os.environ)
+    os.environ.pop("PREFECT_API_URL", None)
+    found = server.start(tmp_path_factory.mktemp("prefect"))
+    try:
+        found.wait()
+        yield found
+    finally:
+        found.stop()
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def test_a_batch_is_one_task_and_keeps_its_order(prefect: server.PrefectServer) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=dict(os.environ),
+        cwd=Path(server.__file__).parent.parent,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "the first error came through" in done.stdout
+    assert "('squares: 50', 'Completed')" in done.stdout
+    assert "('broken: 50', 'Failed')" in done.stdout
+    assert prefect.url in os.environ["PREFECT_API_URL"]
+
+
+def test_a_running_server_is_found_again(prefect: server.PrefectServer) -> None:
+    assert server.running(prefect.state) == prefect
+
+
+def test_a_server_that_cannot_start_is_told_with_its_own_words(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text("the port is taken")
+    dead = server.PrefectServer("http://127.0.0.1:9/api", 2**22 - 1, tmp_path)
+    with pytest.raises(PartError, match="the port is taken"):
+        dead.wait()
+
+
+def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+    )
+    found = server.PrefectServer("http://127.0.0.1:9/api", process.pid, tmp_path, process)
+    found.stop()
+    assert process.poll() is not None
+    assert server.running(tmp_path) is None
