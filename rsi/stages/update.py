@@ -33,9 +33,7 @@ def update(parts: Parts, generation: Generation) -> None:
 
 def _update(parts: Parts, generation: Generation) -> Result:
     evaluation = parts.ledger.evaluation(generation.evaluation)
-    rule = evaluation.update
-    holdout = 3 * evaluation.expansion.holdout_tasks
-    parts.progress.stage("update", rule.harvest_tasks + rule.max_steps + holdout)
+    parts.progress.stage("harvest", evaluation.update.harvest_tasks)
     base = champion_of(parts, generation)
     chosen = str(result(parts, generation, Stage.EXPANSION)["finalist"])
     finalist = contender(parts, base.model, parts.ledger.contract(chosen), base.chat)
@@ -54,6 +52,7 @@ def _update(parts: Parts, generation: Generation) -> Result:
         }
     run = _trained(parts, generation, evaluation, base, curated)
     field = _field(parts, base, finalist.contract, run)
+    parts.progress.stage("successors", len(field) * evaluation.expansion.holdout_tasks)
     scores = holdout_scores(parts, generation, evaluation, "successors", field)
     best = max(range(len(field)), key=lambda place: (scores[place].share, -place))
     return {

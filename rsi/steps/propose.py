@@ -44,25 +44,29 @@ def operators(contract: Contract) -> dict[str, Operator]:
 
 
 def start(contract: Contract) -> tuple[Recipe, ...]:
-    """The recipes that a search begins with: each way to show examples, alone and with one
-    other change, and each other change alone where there are no examples to show."""
+    """The recipes that a search begins with: each way to show a skill's examples, the middle one
+    crossed with what changes the form of an action; without skills, every operator alone."""
     known = operators(contract)
-    shows = [name for name, operator in known.items() if operator.group == "skill"]
-    others = [name for name, operator in known.items() if operator.group not in {"skill", "pool"}]
-    middle = shows[len(shows) // 2 :][:1]
-    crossed = [recipe_of(show, other) for show in middle for other in others]
-    alone = [recipe_of(name) for name in (shows or others)]
-    return (*alone, *crossed)
+    shows = _of_group(known, "skill")
+    forms = [name for group in ("system", "action", "repair") for name in _of_group(known, group)]
+    if not shows:
+        others = [name for name, operator in known.items() if not operator.needs_pool]
+        return tuple(recipe_of(name) for name in others)
+    middle = shows[len(shows) // 2]
+    return (*map(recipe_of, shows), *(recipe_of(middle, form) for form in forms))
 
 
 def with_pool(contract: Contract) -> tuple[Recipe, ...]:
-    """The recipes that begin when the first verified solution is there to show."""
+    """The recipes that begin when the first verified solution is there to show: each way to show
+    them, alone and after the skills' examples, which stand in where no solution is near."""
     known = operators(contract)
-    pools = [name for name, operator in known.items() if operator.group == "pool"]
-    skills = [name for name, operator in known.items() if operator.group == "skill"]
-    warm = [name for name, operator in known.items() if operator.name == "warm"]
-    crossed = [recipe_of(pools[len(pools) // 2], other) for other in [*skills[:1], *warm] if pools]
-    return (*(recipe_of(name) for name in pools), *crossed)
+    pools, shows = _of_group(known, "pool"), _of_group(known, "skill")
+    beside = [recipe_of(pool, show) for show in shows[:2] for pool in pools[:2]]
+    return (*beside, *map(recipe_of, pools[1:2]))
+
+
+def _of_group(known: dict[str, Operator], group: str) -> list[str]:
+    return [name for name, operator in known.items() if operator.group == group]
 
 
 def breed(

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from rsi.domain.contract import Contract
-from rsi.domain.task import Task
+from rsi.domain.task import Answer, Task
 from rsi.domain.trial import Cause, Failed, Outcome, Solved, Trajectory, Usage
 from rsi.ports import BoxFile, ChatModel, Clock, Judge, Sandbox
 from rsi.steps.run.loop import play
@@ -37,6 +37,10 @@ def run(
         left = _collect(session)
     if session.box is None:
         outcome: Outcome = Failed(cause=_cause(session, acted=False))
+        return Finished(outcome, session.trajectory(), {}, session.usage(0.0))
+    if task.answer is Answer.STDOUT and not session.answer.strip():
+        # A no-op leaves the same: admission has shown that the verifier fails it.
+        outcome = Failed(cause=_cause(session, acted=True))
         return Finished(outcome, session.trajectory(), {}, session.usage(0.0))
     judgement = judge(task, session.answer, left)
     outcome = Solved() if judgement.is_solved else Failed(cause=_cause(session, acted=True))
