@@ -37,8 +37,10 @@ def ledger_at_work(bare: Ledger) -> Ledger:
 
 
 def test_an_empty_ledger_has_nothing(bare: Ledger) -> None:
-    assert bare.generations() == bare.promotions() == bare.verdicts() == bare.pairs() == ()
-    assert bare.bases() == bare.families() == bare.trials_of() == bare.tasks([]) == ()
+    for found in (bare.generations(), bare.promotions(), bare.verdicts(), bare.pairs()):
+        assert found == ()
+    for known in (bare.bases(), bare.families(), bare.trials_of(), bare.tasks([]), bare.loras([])):
+        assert known == ()
     assert bare.coverage(1) is None
     assert bare.trials([]) == {}
     assert bare.split_of([]) == {}

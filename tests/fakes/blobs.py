@@ -19,7 +19,10 @@ class FakeBlobs:
         return digest
 
     def put_file(self, path: Path) -> Digest:
-        return self.put(path.read_bytes())
+        try:
+            return self.put(path.read_bytes())
+        except OSError as error:
+            raise BlobError(f"could not store {path}") from error
 
     def get(self, digest: Digest) -> bytes:
         if digest not in self._contents:

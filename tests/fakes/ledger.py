@@ -106,8 +106,7 @@ class FakeLedger:
     def add_pair(self, pair: Pair, model: Model) -> None:
         self._refer(self._bases, model.base)
         self._refer(self._contracts, pair.contract)
-        for lora in model.loras.values():
-            self._refer(self._loras, lora)
+        self._refer(self._loras, *model.loras.values())
         self._add(self._models, model.digest, model)
         self._add(self._pairs, pair.digest, pair)
 
@@ -235,12 +234,9 @@ class FakeLedger:
 
     def add_coverage(self, generation: int, coverage: Coverage) -> None:
         self._refer(self._generations, generation)
-        for contract in coverage.winners.values():
-            self._refer(self._contracts, contract)
-        for task in coverage.winners:
-            self._refer(self._tasks, task)
-        for finalist in coverage.finalists:
-            self._refer(self._contracts, finalist.contract)
+        self._refer(self._tasks, *coverage.winners)
+        self._refer(self._contracts, *coverage.winners.values())
+        self._refer(self._contracts, *(finalist.contract for finalist in coverage.finalists))
         self._add(self._coverages, generation, coverage)
 
     def coverage(self, generation: int) -> Coverage | None:
@@ -274,10 +270,8 @@ class FakeLedger:
     def add_verdict(self, verdict: Verdict, promotion: Promotion | None) -> None:
         with self._whole():
             self._refer(self._generations, verdict.generation)
-            self._refer(self._pairs, verdict.champion)
-            self._refer(self._pairs, verdict.successor)
-            for key in verdict.evidence:
-                self._refer(self._trials, key)
+            self._refer(self._pairs, verdict.champion, verdict.successor)
+            self._refer(self._trials, *verdict.evidence)
             self._add(self._verdicts, verdict.digest, verdict)
             if promotion is not None:
                 self.add_promotion(promotion)
@@ -300,7 +294,8 @@ class FakeLedger:
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _refer(self, table: dict[Key, Row], key: Key) -> None:
-        """What a foreign key does."""
-        if key not in table:
-            raise DatabaseError(f"there is no row with key {key}")
+    def _refer(self, table: dict[Key, Row], *keys: Key) -> None:
+        """What foreign keys do."""
+        for key in keys:
+            if key not in table:
+                raise DatabaseError(f"there is no row with key {key}")

