@@ -1,4 +1,4 @@
-"""A box spoken to over one byte stream; `sandboxes/box_helper.py` is the other end.
+"""A box spoken to over one byte stream; the helper in `sandboxes/` is the other end.
 
 A frame is a 4-byte length, a JSON header of that length, then the header's `payload` bytes.
 One request is answered before the next is sent.
@@ -6,8 +6,10 @@ One request is answered before the next is sent.
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from rsi.domain.trial import BoxFacts
@@ -18,7 +20,6 @@ ANSWER_SLACK_S = 15.0
 """How much longer than a command's own limit an answer may take, on a busy machine."""
 MOST_ANSWER_BYTES = 1 << 28
 ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
@@ -26,37 +27,23 @@ ENVIRONMENT = {
 }
 """What a command sees; nothing of the host's environment ever enters a box."""
 
+HELPER_PARTS = ("box_frames", "box_files", "box_processes", "box_commands", "box_helper")
+"""The helper's modules, each after those that it imports."""
 BOOTSTRAP = (
     "import sys;n=int(sys.stdin.buffer.readline());"
-    "exec(compile(sys.stdin.buffer.read(n),'box_helper','exec'))"
+    "exec(compile(sys.stdin.buffer.read(n),'box','exec'))"
 )
 """Python that reads the helper's source from its input, so that no file has to be in the image."""
 
-FORK_PROBE = """
-import os, time
-made = 0
-try:
-    for _ in range(64):
-        if os.fork() == 0:
-            time.sleep(30)
-            os._exit(0)
-        made += 1
-except OSError:
-    pass
-print(made)
-"""
-"""Prints how many of 64 processes a box lets one make."""
-MEMORY_PROBE = """
-import os, time
-for _ in range(5):
-    if os.fork() == 0:
-        held = bytearray(b"x") * (90 << 20)
-        time.sleep(1)
-        os._exit(0)
-alive = sum(os.wait()[1] == 0 for _ in range(5))
-print("held" if alive == 5 else "limited")
-"""
-"""Prints `held` when five processes may hold 450 MB together."""
+
+def helper_source(sandboxes: Path) -> bytes:
+    """The helper as one Python program, for `BOOTSTRAP` to run."""
+    lines = ["import sys"]
+    for name in HELPER_PARTS:
+        text = (sandboxes / f"{name}.py").read_text(encoding="utf-8")
+        lines.append(f"sys.modules[{name!r}] = part = type(sys)({name!r})")
+        lines.append(f"exec(compile({text!r}, {name!r}, 'exec'), part.__dict__)")
+    return "\n".join([*lines, "part.serve()"]).encode()
 
 
 class Stream(Protocol):
@@ -81,18 +68,19 @@ class HelperBox:
 
     def __init__(self, stream: Stream, facts: BoxFacts, workdir: str) -> None:
         self._stream, self._facts, self._workdir = stream, facts, workdir
+        self._broken = ""
 
     @property
     def facts(self) -> BoxFacts:
         return self._facts
 
     def greet(self, helper: bytes, limit_s: float) -> None:
-        """Sends the helper's source and waits for its first word."""
-        try:
-            self._stream.send(b"%d\n" % len(helper) + helper)
-            self._receive(limit_s)
-        except (OSError, EOFError, ValueError, struct.error) as error:
-            raise TrialFault("sandbox", f"the box didn't start: {error!r}") from error
+        """Sends the helper's source, where it isn't there yet, and waits for its first word."""
+        with self._faults("start"):
+            if helper:
+                self._stream.send(b"%d\n" % len(helper) + helper)
+            answer = self._receive(limit_s)
+        _check_ok("start", answer)
 
     def live(self, seconds: float) -> None:
         """Ends the box by itself after so long."""
@@ -120,10 +108,10 @@ class HelperBox:
             "argv": [_bare(word) for word in argv],
             "timeout": timeout_s,
             "limit": output_limit_bytes,
-            "env": {**ENVIRONMENT, **env},
-            "cwd": cwd or self._workdir,
+            "env": {**ENVIRONMENT, **{_bare(name): _bare(text) for name, text in env.items()}},
+            "cwd": _bare(cwd or self._workdir),
         }
-        return _ran(self._call(request, stdin, timeout_s))
+        return self._ran(request, stdin, timeout_s)
 
     def python(self, code: str, *, timeout_s: float, output_limit_bytes: int = 65536) -> Ran:
         request = {
@@ -133,36 +121,46 @@ class HelperBox:
             "env": ENVIRONMENT,
             "cwd": self._workdir,
         }
-        return _ran(self._call(request, code.encode("utf-8", "replace"), timeout_s))
+        return self._ran(request, code.encode("utf-8", "replace"), timeout_s)
+
+    def _ran(self, request: dict[str, Any], payload: bytes, timeout_s: float) -> Ran:
+        answer = self._call(request, payload, timeout_s)
+        with self._faults(request["call"]):
+            return _ran(answer)
 
     def stop_all(self) -> None:
         self._call({"call": "stop_all"})
 
     def get(self, paths: Sequence[str], *, limit_bytes: int = 1 << 24) -> tuple[BoxFile, ...]:
         answer = self._call({"call": "get", "paths": list(paths), "limit": limit_bytes})
-        files, place = [], 0
-        for entry in answer.header["files"]:
-            content = answer.payload[place : place + entry["size"]]
-            files.append(BoxFile(_inside(entry["path"], paths), content, entry["mode"] & 0o777))
-            place += entry["size"]
-        return tuple(files)
+        with self._faults("get"):
+            return _files(answer, paths)
 
     def close(self) -> None:
         """Ends the connection, and with it the box."""
         self._stream.close()
 
     def _call(self, header: dict[str, Any], payload: bytes = b"", limit_s: float = 0.0) -> _Answer:
-        try:
+        if self._broken:
+            raise TrialFault("sandbox", f"the box ended earlier ({self._broken})")
+        with self._faults(header["call"]):
             text = json.dumps({**header, "payload": len(payload)}).encode()
             self._stream.send(struct.pack(">I", len(text)) + text + payload)
             answer = self._receive(limit_s + ANSWER_SLACK_S)
-        except EOFError as error:
-            raise TrialFault("sandbox", f"the box ended during {header['call']}") from error
-        except (OSError, ValueError, struct.error) as error:
-            raise TrialFault("sandbox", f"{header['call']}: {error!r}") from error
-        if not answer.header.get("ok"):
-            raise TrialFault("sandbox", f"{header['call']}: {answer.header.get('reason')}")
+        _check_ok(header["call"], answer)
         return answer
+
+    @contextmanager
+    def _faults(self, call: str) -> Iterator[None]:
+        """Turns a broken conversation into a TrialFault; the box isn't spoken to again."""
+        try:
+            yield
+        except EOFError as error:
+            self._broken = f"the box ended during {call}"
+            raise TrialFault("sandbox", f"{self._broken} {error}".strip()) from error
+        except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+            self._broken = f"{call}: {error!r}"
+            raise TrialFault("sandbox", self._broken) from error
 
     def _receive(self, limit_s: float) -> _Answer:
         (length,) = struct.unpack(">I", self._stream.receive(4, limit_s))
@@ -182,16 +180,27 @@ def _bare(word: str) -> str:
 
 
 def _ran(answer: _Answer) -> Ran:
-    header = answer.header
-    cut = int(header["stdout"])
+    header, cut = answer.header, int(answer.header["stdout"])
     return Ran(
-        exit_code=header["exit_code"],
+        exit_code=None if header["exit_code"] is None else int(header["exit_code"]),
         stdout=answer.payload[:cut],
         stderr=answer.payload[cut:],
         is_timeout=bool(header["is_timeout"]),
         is_truncated=bool(header["is_truncated"]),
         elapsed_s=float(header["elapsed_s"]),
     )
+
+
+def _files(answer: _Answer, asked: Sequence[str]) -> tuple[BoxFile, ...]:
+    files, place = [], 0
+    for entry in answer.header["files"]:
+        path, size = str(entry["path"]), int(entry["size"])
+        content = answer.payload[place : place + size]
+        if size < 0 or len(content) != size:
+            raise ValueError(f"{path[:80]!r} is cut off")
+        files.append(BoxFile(_inside(path, asked), content, int(entry["mode"]) & 0o777))
+        place += size
+    return tuple(files)
 
 
 def _inside(path: str, asked: Sequence[str]) -> str:
@@ -201,6 +210,11 @@ def _inside(path: str, asked: Sequence[str]) -> str:
     if ".." not in parts and any(path == r or path.startswith(r + "/") for r in roots):
         return path
     raise TrialFault("sandbox", f"the box gave a file at {path[:80]!r}, where none was asked for")
+
+
+def _check_ok(call: str, answer: _Answer) -> None:
+    if not answer.header.get("ok"):
+        raise TrialFault("sandbox", f"{call}: {answer.header.get('reason')}")
 
 
 def _checked(length: int) -> int:

@@ -82,7 +82,7 @@ def _has_engine(chosen: Settings) -> bool:
 
 def _engine(chosen: Settings, say: Callable[[str], None]) -> None:
     """Installs an engine where that is possible; else says what is used in its place."""
-    from rsi.edges.docker_sandbox.engine import install_engine
+    from rsi.edges.docker_sandbox.installing import install_engine
 
     try:
         install_engine(say)
@@ -103,11 +103,9 @@ def _model(chosen: Settings, say: Callable[[str], None]) -> None:
 
 def undo(chosen: Settings) -> None:
     """Stops the services that rsi left running: the database and our own Docker engine."""
-    from rsi.edges.docker_sandbox.engine import find_engine
+    from rsi.edges.docker_sandbox.engine import stop_own_engine
     from rsi.edges.embedded_postgres.server import EmbeddedPostgres
 
     with ExitStack() as stack:
         stack.callback(EmbeddedPostgres(chosen.state_dir / "postgres").stop)
-        engine = find_engine({}, chosen.state_dir / "docker")
-        if engine is not None:
-            engine.stop()
+        stop_own_engine(chosen.state_dir / "docker")

@@ -123,23 +123,19 @@ def open_sandbox(chosen: Settings, say: Say, disk_floor_mb: int = 512) -> Iterat
 
 def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
     """The Docker engine's address with the image in it; None when there is no engine."""
-    from rsi.edges.docker_sandbox.engine import find_engine, load_image, start_engine
+    from rsi.edges.docker_sandbox.engine import open_engine
+    from rsi.edges.docker_sandbox.images import load_image
     from rsi.edges.sandbox_image import stage, write_tar
 
-    folder = chosen.state_dir / "docker"
-    engine = find_engine(os.environ, folder)
-    if engine is None:
-        try:
-            engine = start_engine(folder)
-        except SandboxError as error:
-            if chosen.sandbox == "docker":
-                raise
-            say(
-                f"Sandbox: Linux namespaces, with no limit on memory of all processes together: "
-                f"{error}"
-            )
-            return None
-        stack.callback(engine.stop)
+    try:
+        engine = stack.enter_context(open_engine(os.environ, chosen.state_dir / "docker", say))
+    except SandboxError as error:
+        if chosen.sandbox == "docker":
+            raise
+        say(
+            f"Sandbox: Linux namespaces, with no limit on memory of all processes together: {error}"
+        )
+        return None
     image = stage(chosen.state_dir / "image", say)
 
     def tar() -> Path:
@@ -148,7 +144,7 @@ def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
         write_tar(image, target)
         return target
 
-    load_image(engine, image.tag, tar)
+    load_image(engine.url, image.tag, tar)
     return engine.url
 
 

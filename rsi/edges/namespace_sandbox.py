@@ -6,10 +6,9 @@ guarantee is found by trying and named in every trial's facts.
 
 import contextlib
 import json
-import os
 import random
-import select
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -18,14 +17,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rsi.box_protocol import BOOTSTRAP, FORK_PROBE, MEMORY_PROBE, HelperBox, folders
+from rsi.box_probe import PROBE_SPEC, probe
+from rsi.box_protocol import HelperBox, folders
 from rsi.domain.trial import BoxFacts
 from rsi.errors import DiskError, SandboxError, TrialFault
 from rsi.ports import Box, BoxSpec
 
 GREET_LIMIT_S = 30
+END_LIMIT_S = 2
+SEND_LIMIT_S = 60
+NO_HOLDER = 0xFFFFFFFF
 UIDS = range(200_000, 260_000)
-"""As root each box gets an id of its own, so that process limits aren't shared."""
+"""As root each box gets an id of its own, so that limits by user aren't shared."""
+HELP = (
+    "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+    "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces=10000), run as "
+    "root, or start a Docker engine"
+)
 
 
 class NamespaceSandbox:
@@ -39,16 +47,19 @@ class NamespaceSandbox:
         state: Path,
         disk_floor_mb: int = 512,
     ) -> None:
+        """`sandboxes` holds the launcher; `state` is where the disk floor is measured. Nothing is
+        started before the first box."""
         self._root, self._digest = root, image_digest
-        self._sandboxes, self._state, self._floor_mb = sandboxes, state, disk_floor_mb
-        self._mount = state / "mount"
+        self._state, self._floor_mb = state, disk_floor_mb
+        self._launcher = Launcher(sandboxes / "namespace_launcher.py")
         self._facts: BoxFacts | None = None
         self._lock = threading.Lock()
-        self._open: set[subprocess.Popen[bytes]] = set()
+        self._uids = Uids()
 
     @contextmanager
     def box(self, spec: BoxSpec) -> Iterator[Box]:
         """A fresh box, removed at the end whatever happens."""
+        self.check()
         free_mb = shutil.disk_usage(self._state).free >> 20
         if free_mb < self._floor_mb:
             raise DiskError(
@@ -56,8 +67,9 @@ class NamespaceSandbox:
                 f"{self._floor_mb} MB; free some room and run again"
             )
         if spec.image is not None:
-            raise SandboxError(
-                f"image {spec.image} needs a Docker engine; namespaces have the base image alone"
+            raise TrialFault(
+                "sandbox",
+                f"image {spec.image} needs a Docker engine; namespaces have the base image alone",
             )
         with self._started(spec) as box:
             box.live(spec.life_s)
@@ -72,114 +84,181 @@ class NamespaceSandbox:
 
     def close(self) -> None:
         """Ends every box of this process."""
-        for process in list(self._open):
-            _end(process)
-            self._open.discard(process)
+        self._launcher.close()
+
+    def _probe(self) -> BoxFacts:
+        """Tries the limits that only cgroups can give, from inside a box."""
+        with contextlib.ExitStack() as stack:
+            try:
+                box = stack.enter_context(self._started(PROBE_SPEC))
+            except TrialFault as fault:
+                raise SandboxError(
+                    f"this kernel refuses a sandbox of namespaces ({fault.reason}); {HELP}"
+                ) from fault
+            missing = ("share of the processor", *probe(box))
+        return BoxFacts(engine="namespaces", level="contained", image=self._digest, missing=missing)
 
     @contextmanager
     def _started(self, spec: BoxSpec) -> Iterator[HelperBox]:
         facts = self._facts or BoxFacts(engine="namespaces", level="contained", image=self._digest)
-        process = self._launch(spec)
-        self._open.add(process)
-        try:
-            box = HelperBox(PipeStream(process), facts, spec.workdir)
-            box.greet((self._sandboxes / "box_helper.py").read_bytes(), GREET_LIMIT_S)
-            yield box
-        finally:
-            _end(process)
-            self._open.discard(process)
+        with self._uids.one() as uid:
+            request = {
+                "root": str(self._root),
+                "folders": folders(spec),
+                "uid": uid,
+                "pids": spec.pids,
+                "memory_mb": spec.memory_mb,
+            }
+            stream = SocketStream(self._launcher, request)
+            try:
+                box = HelperBox(stream, facts, spec.workdir)
+                box.greet(b"", GREET_LIMIT_S)
+                yield box
+            finally:
+                stream.close()
 
-    def _launch(self, spec: BoxSpec) -> "subprocess.Popen[bytes]":
-        self._mount.mkdir(parents=True, exist_ok=True)
-        uid = random.choice(UIDS) if os.geteuid() == 0 else 1000
-        request = {
-            "root": str(self._root),
-            "mount": str(self._mount),
-            "folders": folders(spec),
-            "uid": uid,
-            "pids": spec.pids,
-            "memory_mb": spec.memory_mb,
-            "argv": ["/usr/local/bin/python3", "-I", "-S", "-c", BOOTSTRAP],
-        }
-        launcher = self._sandboxes / "enter_namespaces.py"
+
+class Uids:
+    """User ids of the machine for boxes; no two boxes that run have the same."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used: set[int] = set()
+
+    @contextmanager
+    def one(self) -> Iterator[int]:
+        """An id that no other box of this process has until the end."""
+        with self._lock:
+            uid = random.choice(UIDS)
+            while uid in self._used:
+                uid = random.choice(UIDS)
+            self._used.add(uid)
         try:
-            return subprocess.Popen(
-                [sys.executable, "-I", "-S", str(launcher), json.dumps(request)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={},
+            yield uid
+        finally:
+            with self._lock:
+                self._used.discard(uid)
+
+
+class Launcher:
+    """The process that makes boxes: started at the first one, and again should it die."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._closed = False
+
+    def launch(self, request: dict[str, object], stream: socket.socket) -> int:
+        """The process that holds a new box, whose helper speaks over the stream."""
+        with self._lock:
+            if self._closed:
+                raise SandboxError("this sandbox is closed; open another one")
+            try:
+                channel = self._open()
+                channel.settimeout(GREET_LIMIT_S)
+                socket.send_fds(channel, [json.dumps(request).encode()], [stream.fileno()])
+                holder = int.from_bytes(channel.recv(4), "big")
+            except OSError as error:
+                self._stop()
+                raise SandboxError(
+                    f"the namespace launcher {self._program} can't be used: {error}"
+                ) from error
+            if holder in (0, NO_HOLDER):
+                self._stop()
+                raise TrialFault("sandbox", "the namespace launcher could not make a process")
+            return holder
+
+    def end(self, holder: int) -> None:
+        """Kills a box whose end of the stream didn't end it."""
+        with self._lock:
+            if self._channel is not None:
+                with contextlib.suppress(OSError):
+                    self._channel.sendall(json.dumps({"end": holder}).encode())
+
+    def close(self) -> None:
+        """Ends the launcher, and with it every box."""
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _open(self) -> socket.socket:
+        if self._channel is not None and self._process is not None and self._process.poll() is None:
+            return self._channel
+        self._stop()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-B", str(self._program)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
                 start_new_session=True,
                 cwd="/",
             )
-        except OSError as error:
-            raise SandboxError(f"the namespace launcher can't be run: {error}") from error
+        return self._channel
 
-    def _probe(self) -> BoxFacts:
-        """Tries the limits that only cgroups can give, from inside a box."""
-        missing = ["share of the processor"]
+    def _stop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            try:
+                self._process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(END_LIMIT_S)
+            self._process = None
+
+
+class SocketStream:
+    """The two-way stream of a launched box."""
+
+    def __init__(self, launcher: Launcher, request: dict[str, object]) -> None:
+        self._launcher = launcher
+        self._channel, theirs = socket.socketpair()
         try:
-            with self._started(BoxSpec(pids=32, memory_mb=128)) as box:
-                forked = box.run(["python3", "-c", FORK_PROBE], timeout_s=20)
-                box.stop_all()
-                if int(forked.stdout or b"0") >= 64:
-                    missing.append("number of processes")
-                eaten = box.run(["python3", "-c", MEMORY_PROBE], timeout_s=20)
-                if b"held" in eaten.stdout:
-                    missing.append("memory of all processes together")
-        except TrialFault as fault:
-            raise SandboxError(
-                f"this kernel refuses a sandbox of namespaces ({fault.reason}); allow user "
-                "namespaces (sysctl kernel.unprivileged_userns_clone=1) or start a Docker engine"
-            ) from fault
-        return BoxFacts(
-            engine="namespaces", level="contained", image=self._digest, missing=tuple(missing)
-        )
-
-
-class PipeStream:
-    """The input and output of a launched box."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._process, self._in, self._out = process, process.stdin, process.stdout
+            with theirs:
+                self._holder = launcher.launch(request, theirs)
+        except BaseException:
+            self._channel.close()
+            raise
 
     def send(self, data: bytes) -> None:
-        self._in.write(data)
-        self._in.flush()
+        self._channel.settimeout(SEND_LIMIT_S)
+        self._channel.sendall(data)
 
     def receive(self, count: int, limit_s: float) -> bytes:
         deadline = time.monotonic() + limit_s
         data = bytearray()
         while len(data) < count:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or not select.select([self._out], [], [], left_s)[0]:
-                raise TimeoutError(f"no answer within {limit_s:g} s")
-            chunk = os.read(self._out.fileno(), min(1 << 20, count - len(data)))
+            self._channel.settimeout(max(0.001, deadline - time.monotonic()))
+            chunk = self._channel.recv(min(1 << 20, count - len(data)))
             if not chunk:
-                raise EOFError(self._last_words())
+                raise EOFError
             data += chunk
         return bytes(data)
 
     def close(self) -> None:
-        _end(self._process)
+        """The end of input ends the helper, and with it every process of the box."""
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+        if not self._has_ended():
+            self._launcher.end(self._holder)
+        self._channel.close()
 
-    def _last_words(self) -> str:
-        assert self._process.stderr is not None
-        ready = select.select([self._process.stderr], [], [], 0.2)[0]
-        said = os.read(self._process.stderr.fileno(), 400) if ready else b""
-        return said.decode("utf-8", "replace").strip()
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The end of input ends PID 1, and with it every process of the box."""
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    try:
-        process.wait(2)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(5)
+    def _has_ended(self) -> bool:
+        """Whether the other side closes the stream within the limit."""
+        deadline = time.monotonic() + END_LIMIT_S
+        while (left_s := deadline - time.monotonic()) > 0:
+            self._channel.settimeout(left_s)
+            try:
+                if not self._channel.recv(1 << 16):
+                    return True
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+        return False

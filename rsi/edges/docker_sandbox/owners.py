@@ -1,82 +1,61 @@
 """Whose boxes are whose, and the removal of those whose owner is dead."""
 
-import contextlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import time
 from pathlib import Path
 from typing import Any
 
-import docker
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-from requests.exceptions import RequestException
-
-from rsi.errors import SandboxError, TrialFault
+from rsi.edges.docker_sandbox.calls import client, remove_container
 
 LABEL = "rsi.owner"
-CALL_LIMIT_S = 30
+FOREIGN_AGE_S = 3600
+"""A stopped box of an owner that can't be looked up from here is removed when it is so old."""
 
 
 def owner_name(pid: int) -> str:
-    """This machine's boot, the process and its start: never the same for two processes."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}:{pid}:{_started(pid)}"
+    """This machine's boot, the process space, the process and its start: never twice the same."""
+    return f"{_space()}:{pid}:{_started(pid)}"
 
 
-def is_alive(owner: str) -> bool:
-    """Whether the process that an owner's name stands for still runs."""
-    _, _, rest = owner.partition(":")
-    pid, _, _ = rest.partition(":")
-    return pid.isdigit() and owner == owner_name(int(pid))
+def is_alive(owner: str) -> bool | None:
+    """Whether an owner's process still runs; None when that can't be seen from here."""
+    space, _, rest = owner.rpartition(":")[0].rpartition(":")
+    if space != _space() or not rest.isdigit():
+        return None
+    return owner == owner_name(int(rest))
 
 
 def reap(url: str) -> int:
     """Removes the boxes of dead owners, and nothing else; how many there were."""
     with client(url) as api:
         found = api.containers(all=True, filters={"label": LABEL})
-        dead = [one["Id"] for one in found if not is_alive(one["Labels"][LABEL])]
-        _remove(api, dead)
+        dead = [one["Id"] for one in found if _is_dead(one)]
+        for container in dead:
+            remove_container(api, container)
         return len(dead)
 
 
 def remove_boxes(url: str, owner: str) -> None:
     """Removes every box of the owner."""
     with client(url) as api:
-        found = api.containers(all=True, filters={"label": f"{LABEL}={owner}"})
-        _remove(api, [one["Id"] for one in found])
+        for one in api.containers(all=True, filters={"label": f"{LABEL}={owner}"}):
+            remove_container(api, one["Id"])
 
 
-@contextmanager
-def client(url: str) -> Iterator[Any]:
-    """The engine's API, closed afterwards, with foreign errors mapped."""
-    with foreign_errors(url):
-        api = docker.APIClient(base_url=url, timeout=CALL_LIMIT_S, version="auto")
-        try:
-            yield api
-        finally:
-            api.close()
+def _is_dead(container: Any) -> bool:
+    alive = is_alive(container["Labels"][LABEL])
+    if alive is None:
+        # Another machine or container uses this engine too. Its running boxes end with their
+        # connection; what never ran stays behind.
+        age_s = time.time() - float(container["Created"])
+        return container["State"] != "running" and age_s > FOREIGN_AGE_S
+    return not alive
 
 
-@contextmanager
-def foreign_errors(url: str) -> Iterator[None]:
-    """Turns Docker's and its HTTP library's errors into ours."""
-    try:
-        yield
-    except ImageNotFound as error:
-        raise SandboxError(f"the engine at {url} has no such image: {error.explanation}") from error
-    except APIError as error:
-        raise TrialFault("sandbox", f"the engine refused: {error.explanation}") from error
-    except (DockerException, RequestException, OSError) as error:
-        raise SandboxError(
-            f"the Docker engine at {url} doesn't answer ({type(error).__name__}); start it, or set "
-            "RSI_SANDBOX=namespaces, and run again"
-        ) from error
-
-
-def _remove(api: Any, containers: list[str]) -> None:
-    for container in containers:
-        # Gone already, or being removed just now: both are what is wanted.
-        with contextlib.suppress(NotFound, APIError):
-            api.remove_container(container, force=True)
+def _space() -> str:
+    """This boot of this machine, and the process ids that can be seen from here."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}:{os.readlink('/proc/self/ns/pid')[5:-1]}"
 
 
 def _started(pid: int) -> str:

@@ -1,0 +1,181 @@
+"""Makes boxes of Linux namespaces, one after another, for the process that it was started by.
+
+Standard input is a socket. Each message on it is a JSON request with one descriptor, the stream
+of the box to be: {root, folders, uid, pids, memory_mb}. The answer is the process that holds the
+box; a second kind of message, {end}, kills such a process. The end of input ends everything.
+
+The launcher imports all that a box needs once; a box is a fork of it, in mount, pid, network, ipc
+and uts namespaces of its own (and a user namespace, unless it may do without), without any
+capability, with a filter on its system calls, served by box_helper as PID 1. It does not protect
+against a hole in the kernel, and without cgroups it can't limit what all processes of a box use
+together. Standard library only; it never imports rsi.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import box_frames
+import box_helper
+import call_filter
+import private_root
+
+NEW_NS, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000
+NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+CAPABILITIES_3 = 0x20080522
+LAST_CAPABILITY = 63
+MESSAGE_BYTES = 8192
+OPEN_FILES = 512
+ROOM_MB = 256
+"""Address space that a process needs beside its memory."""
+NO_HOLDER = 0xFFFFFFFF
+INSIDE_UID = 1000
+"""The agent's id inside a user namespace."""
+
+libc = private_root.libc
+
+
+def main():
+    """Serves requests until the owner is gone."""
+    owner = socket.socket(fileno=os.dup(0))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel takes in the dead.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(owner, MESSAGE_BYTES, 1)
+        if not message:
+            return
+        request = json.loads(message)
+        if "end" in request:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(request["end"], signal.SIGKILL)
+            continue
+        try:
+            holder = os.fork()
+        except OSError:
+            holder = NO_HOLDER
+        if holder == 0:
+            hold(request, descriptors[0])
+        os.close(descriptors[0])
+        owner.sendall(holder.to_bytes(4, "big"))
+
+
+def hold(request, stream):
+    """Makes the box's PID 1 and waits for its end; killing this process kills the box."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (0, 1):
+            os.dup2(stream, number)
+        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        os.chdir(request["root"])
+        uid = enter_namespaces(request["uid"])
+        if os.fork() == 0:
+            live(request, uid)
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1):
+            os.dup2(null, number)
+        os.wait()
+    except BaseException as error:  # noqa: BLE001 - a fork must end here, whatever happens.
+        refuse(error)
+    os._exit(0)
+
+
+def live(request, uid):
+    """Becomes the box: a private root, no rights, and then the helper."""
+    try:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        socket.sethostname("box")
+        private_root.enter_root(request["folders"], uid)
+        set_limits(request)
+        give_up_rights(uid)
+        call_filter.filter_calls()
+        # Nothing may be imported from now on: the box's files are not the machine's.
+        sys.path.clear()
+        box_helper.serve()
+    except BaseException as error:  # noqa: BLE001 - a fork must end here, whatever happens.
+        refuse(error)
+    os._exit(1)
+
+
+def enter_namespaces(uid):
+    """Enters new namespaces; the id that the box's processes will have in them."""
+    flags = NEW_NS | NEW_PID | NEW_NET | NEW_IPC | NEW_UTS
+    if os.geteuid() == 0:
+        if libc.unshare(flags) == 0:
+            return uid
+        # Root without the right to it, as in a container: go on as anybody would.
+        drop_to(uid)
+    outer = os.geteuid(), os.getegid()
+    private_root.call("unshare", libc.unshare(flags | NEW_USER))
+    map_inside(*outer)
+    return INSIDE_UID
+
+
+def drop_to(uid):
+    """Becomes an unprivileged user for good."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    # A change of user resets both.
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def map_inside(uid, gid):
+    """In a new user namespace: this user is the agent, and nobody else exists."""
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{INSIDE_UID} {uid} 1"),
+        ("gid_map", f"{INSIDE_UID} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def set_limits(request):
+    """Limits of each process, and of the processes of this user id."""
+    largest_file = max(request["folders"].values()) << 20
+    for what, most in (
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_FSIZE, largest_file),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, (request["memory_mb"] + ROOM_MB) << 20),
+        (resource.RLIMIT_NPROC, request["pids"]),
+    ):
+        hard = resource.getrlimit(what)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (least, least))
+
+
+def give_up_rights(uid):
+    """No capability is left, and none can come back. Raises OSError."""
+    if os.geteuid() != uid:
+        drop_to(uid)
+        # Only for its id to be the same in every box: where that isn't allowed nothing is lost.
+        if libc.unshare(NEW_USER) == 0:
+            map_inside(uid, uid)
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    for capability in range(LAST_CAPABILITY + 1):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    header = struct.pack("II", CAPABILITIES_3, 0)
+    private_root.call("capset", libc.capset(header, bytes(24)))
+    private_root.call("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
+def refuse(error):
+    """Says in the helper's place why there is no box."""
+    with contextlib.suppress(OSError):
+        box_frames.send({"ok": False, "reason": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    main()
