@@ -23,7 +23,7 @@ def execute(url: str, command: str) -> None:
     """Runs a command past the edge."""
     engine = create_engine(url, poolclass=NullPool)
     with engine.begin() as connection:
-        connection.execute(text(command))
+        connection.exec_driver_sql(command)
     engine.dispose()
 
 
@@ -80,6 +80,28 @@ def test_upgrading_again_keeps_the_rows(database_url: str) -> None:
         scene.opened(ledger)
         upgrade(database_url)
         assert ledger.generations() == (scene.GENERATION,)
+
+
+def test_rows_of_the_first_schema_reach_the_tables_of_the_second(empty_database_url: str) -> None:
+    upgrade(empty_database_url, "0001")
+    told = scene.coverage()
+    with closing(PostgresLedger(empty_database_url)) as ledger:
+        scene.opened(ledger)
+        execute(
+            empty_database_url,
+            "INSERT INTO coverages (generation, tasks, covered, attempts, document) "
+            f"VALUES (1, 2, 1, 5, $${told.model_dump_json()}$$)",
+        )
+        upgrade(empty_database_url)
+        assert ledger.coverage(1) == told
+    assert drift(empty_database_url) == ()
+    engine = create_engine(empty_database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        won = connection.execute(text("SELECT task, contract FROM winners")).all()
+        chosen = connection.execute(text("SELECT contract FROM finalists WHERE is_chosen")).all()
+    engine.dispose()
+    assert {row.task: row.contract for row in won} == told.winners
+    assert [row.contract for row in chosen] == [scene.BETTER.digest]
 
 
 def test_a_revision_of_a_newer_release_is_refused_by_both_names(own_database_url: str) -> None:

@@ -34,7 +34,7 @@ APPEND_ONLY = text(
 )
 
 
-def upgrade(url: str) -> None:
+def upgrade(url: str, revision: str = "head") -> None:
     """Brings the database to this release's schema; many processes may try at once.
 
     Raises DatabaseError when Postgres is gone, or when the database is at a revision that this
@@ -49,7 +49,7 @@ def upgrade(url: str) -> None:
         connection.commit()
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def check_head(url: str) -> None:
