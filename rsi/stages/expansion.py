@@ -13,6 +13,7 @@ from rsi.domain.trial import Trial, TrialKey
 from rsi.domain.values import Digest
 from rsi.ports import ContractDocument
 from rsi.stages.block import Planned, run_block, trial_seed
+from rsi.stages.budget import is_spent
 from rsi.stages.discovery import champion_of
 from rsi.stages.events import Result, staged
 from rsi.stages.finalists import choose_finalist
@@ -121,7 +122,8 @@ def _search(hunt: _Hunt) -> str:
         asks = hunt.search.ask(min(rule.round_size, left))
         tokens = sum(attempt.tokens for attempt in hunt.search.attempts)
         is_late = rule.seconds and hunt.parts.clock.monotonic_s() - begun_s > rule.seconds
-        if left == 0 or is_late or (rule.tokens and tokens >= rule.tokens):
+        is_over = is_late or (rule.tokens is not None and tokens >= rule.tokens)
+        if left == 0 or is_over or is_spent(hunt.parts, hunt.generation, hunt.evaluation.budget):
             return "budget spent"
         if not asks or since_gain >= rule.patience:
             return "gains ended"

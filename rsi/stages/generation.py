@@ -7,6 +7,7 @@ from rsi.domain.pair import Pair
 from rsi.domain.promotion import Promotion
 from rsi.errors import RsiError
 from rsi.ports import ContractDocument
+from rsi.stages.budget import check_budget
 from rsi.stages.discovery import discover
 from rsi.stages.expansion import expand
 from rsi.stages.gate import decide
@@ -16,7 +17,11 @@ from rsi.stages.update import update
 
 def begin(parts: Parts, evaluation: Evaluation, document: ContractDocument) -> Generation:
     """The generation to work on: the newest one when it is unfinished, else a new one that
-    starts from the champion. Without a champion, the base under the contract becomes it."""
+    starts from the champion. Without a champion, the base under the contract becomes it.
+
+    Raises UsageError for an evaluation whose budget can't be held.
+    """
+    check_budget(evaluation)
     ledger = parts.ledger
     ledger.add_evaluation(evaluation)
     champion = _champion(parts, document)

@@ -12,6 +12,7 @@ from rsi.domain.rendering import plain, render
 from rsi.domain.task import Split
 from rsi.ports import Trained, TrainingJob
 from rsi.stages.block import Planned, run_block, trial_seed
+from rsi.stages.budget import is_spent
 from rsi.stages.discovery import champion_of
 from rsi.stages.draw import draw
 from rsi.stages.events import Result, result, staged
@@ -40,7 +41,7 @@ def _update(parts: Parts, generation: Generation) -> Result:
     _harvest(parts, generation, evaluation, finalist)
     curated = _curated(parts, generation, evaluation, base.contract)
     parts.ledger.add_dataset(generation.number, curated.dataset)
-    reason = _reason_to_skip(evaluation, curated)
+    reason = _reason_to_skip(evaluation, curated, _training_base(parts, base.model))
     if reason:
         parts.progress.say(f"update: no training: {reason}")
         return {
@@ -78,7 +79,7 @@ def _harvest(
 ) -> None:
     """Runs the finalist on further search tasks: each one it solves is an example more."""
     count = evaluation.update.harvest_tasks
-    if count:
+    if count and not is_spent(parts, generation, evaluation.budget):
         tasks = draw(parts, generation, Split.SEARCH, count, "harvest")
         seed = trial_seed(generation, HARVEST_SEED)
         run_block(parts, generation, "harvest", [Planned(finalist, task, seed) for task in tasks])
@@ -102,8 +103,10 @@ def _curated(
     )
 
 
-def _reason_to_skip(evaluation: Evaluation, curated: Curated) -> str:
+def _reason_to_skip(evaluation: Evaluation, curated: Curated, base: Base) -> str:
     rule, count = evaluation.update, len(curated.dataset.examples)
+    if base.format == "remote":
+        return f"the weights of {base.name} are behind an address and can't be trained here"
     if not rule.enabled:
         return "the evaluation contract turns training off"
     if count < rule.min_examples:

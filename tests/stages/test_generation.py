@@ -1,20 +1,23 @@
 """A generation end to end on fakes: it gets better, resumes after any kill, and is fair."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rsi.domain.generation import GenerationState, Stage, StageState, result_of, state_of
+from rsi.domain.lora import Base
 from rsi.domain.task import Split
 from rsi.domain.trial import Invalid, Trial
 from rsi.domain.verdict import Decision
-from rsi.errors import DatabaseError, ModelError, RsiError, SandboxError
+from rsi.errors import DatabaseError, ModelError, RsiError, SandboxError, UsageError
 from rsi.ports import ChatRequest, Ledger
 from rsi.stages.generation import run
 from tests.fakes import night
 from tests.fakes.blobs import FakeBlobs
 from tests.fakes.ledger import FakeLedger
+from tests.fakes.model import FAKE_BASE, FakeEngine
 from tests.fakes.sandbox import FakeSandbox
 
 
@@ -239,3 +242,40 @@ def test_a_stage_alone_needs_the_one_before(blobs: FakeBlobs) -> None:
     opened = begin(parts, night.EVALUATION, night.document())
     with pytest.raises(RsiError, match="make update GEN=1"):
         decide(parts, opened)
+
+
+def test_a_spent_budget_ends_the_search_and_leaves_a_verdict(blobs: FakeBlobs) -> None:
+    ledger = FakeLedger()
+    frugal = night.EVALUATION.model_copy(
+        update={"budget": night.EVALUATION.budget.model_copy(update={"tokens": 700})}
+    )
+    run(night.parts(ledger, blobs), frugal, night.document())
+    coverage = ledger.coverage(1)
+    assert coverage is not None
+    assert coverage.stopped == "budget spent"
+    assert coverage.attempts < night.EVALUATION.expansion.attempts
+    assert len(ledger.verdicts(1)) == 1
+
+
+def test_a_money_budget_without_prices_is_refused_before_anything_is_spent(
+    blobs: FakeBlobs,
+) -> None:
+    ledger = FakeLedger()
+    vague = night.EVALUATION.model_copy(
+        update={"budget": night.EVALUATION.budget.model_copy(update={"usd": 1.0})}
+    )
+    with pytest.raises(UsageError, match="no prices"):
+        run(night.parts(ledger, blobs), vague, night.document())
+    assert ledger.generations() == ()
+
+
+def test_a_model_behind_an_address_is_searched_but_not_trained(blobs: FakeBlobs) -> None:
+    ledger = FakeLedger()
+    far = Base(name="far", digest=FAKE_BASE.digest, format="remote")
+    parts = night.parts(ledger, blobs)
+    there = dataclasses.replace(parts, engine=FakeEngine(night.copying, (far,)))
+    run(there, night.EVALUATION, night.document())
+    update = result_of(ledger.events(1), Stage.UPDATE)
+    assert update is not None
+    assert "behind an address" in str(update["reason"])
+    assert ledger.verdicts(1)[0].decision is Decision.PROMOTE
