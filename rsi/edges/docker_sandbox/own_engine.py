@@ -111,7 +111,7 @@ class OwnEngine:
             "--iptables=false",
             "--ip6tables=false",
             "--shutdown-timeout=2",
-            "--log-level=warn",
+            "--log-level=error",
         ]
 
     def _stop(self) -> None:
