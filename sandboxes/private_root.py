@@ -27,6 +27,7 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 NEW = "/tmp"
 """Where the new root is put together; any folder does, since nobody else sees it."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
+SHM_MB = 8
 MASKED = ("keys", "kallsyms", "kcore", "timer_list", "sched_debug", "sysrq-trigger", "interrupts")
 """Files of /proc that tell about the machine and that no task needs."""
 
@@ -43,10 +44,8 @@ def enter_root(folders, uid):
     for name in sorted(os.listdir(".")):
         add_entry(name)
     for path, size_mb in folders.items():
-        os.makedirs(NEW + path, exist_ok=True)
-        options = f"size={size_mb}m,nr_inodes=16k,mode=755,uid={uid},gid={uid}"
-        mount("box", NEW + path, "tmpfs", NOSUID | NODEV, options)
-    add_devices()
+        add_room(path, size_mb, uid)
+    add_devices(uid)
     add_proc()
     os.chdir(NEW)
     call("pivot_root", libc.syscall(PIVOT_ROOT[platform.machine()], b".", b"."))
@@ -67,8 +66,15 @@ def add_entry(name):
         mount(name, target, "", BIND | REMOUNT | RDONLY | kept | NOSUID | NODEV)
 
 
-def add_devices():
-    """The five devices that programs take for granted."""
+def add_room(path, size_mb, uid):
+    """A writable folder that lives in memory."""
+    os.makedirs(NEW + path, exist_ok=True)
+    options = f"size={size_mb}m,nr_inodes=16k,mode=755,uid={uid},gid={uid}"
+    mount("box", NEW + path, "tmpfs", NOSUID | NODEV, options)
+
+
+def add_devices(uid):
+    """The devices that programs take for granted, and a little shared memory."""
     os.mkdir(f"{NEW}/dev")
     for name in DEVICES:
         target = f"{NEW}/dev/{name}"
@@ -77,6 +83,7 @@ def add_devices():
     os.symlink("/proc/self/fd", f"{NEW}/dev/fd")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         os.symlink(f"/proc/self/fd/{number}", f"{NEW}/dev/{name}")
+    add_room("/dev/shm", SHM_MB, uid)
 
 
 def add_proc():
