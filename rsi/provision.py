@@ -3,14 +3,21 @@ long it has left."""
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
+import rsi
 from rsi import wiring
-from rsi.errors import SandboxError
+from rsi.errors import ModelError, SandboxError
 from rsi.settings import Settings
+
+SERVED_LIMIT_S = 300
+"""How long the served form of the model may take to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,9 @@ def steps_of(chosen: Settings, say: Callable[[str], None]) -> list[Step]:
             Step("sandbox engine", 60, lambda: _has_engine(chosen), lambda: _engine(chosen, say))
         )
     if chosen.model_url is None:
-        model = wiring.small_model_path(chosen)
+        model, served = wiring.small_model_path(chosen), wiring.served_model_path(chosen)
         steps.append(Step("small model (98 MB)", 30, model.exists, lambda: _model(chosen, say)))
+        steps.append(Step("served form of the model", 5, served.exists, lambda: _served(chosen)))
     return steps
 
 
@@ -99,6 +107,29 @@ def _model(chosen: Settings, say: Callable[[str], None]) -> None:
     from rsi.edges.model_files import fetch_small_model
 
     fetch_small_model(wiring.small_model_path(chosen).parent, say)
+
+
+def _served(chosen: Settings) -> None:
+    """Makes the form that is served, in a process of its own: the packages for it are large."""
+    source, target = wiring.small_model_path(chosen), wiring.served_model_path(chosen)
+    command = [sys.executable, "-m", "rsi.worker.requantize", str(source), str(target)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SERVED_LIMIT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            cwd=Path(rsi.__path__[0]).parent,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(f"{target.name} took over {SERVED_LIMIT_S} s to write") from error
+    if done.returncode:
+        raise ModelError(
+            f"{target} could not be made from {source.name}: {done.stderr.strip()[-400:]}; "
+            "delete both files and run `make setup` again"
+        )
 
 
 def undo(chosen: Settings) -> None:

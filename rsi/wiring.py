@@ -155,6 +155,13 @@ def small_model_path(chosen: Settings) -> Path:
     return chosen.state_dir / "models" / SMALL_MODEL_FILE
 
 
+def served_model_path(chosen: Settings) -> Path:
+    """Where the small model's served form lies: the same weights as Q8_0, made from the file."""
+    from rsi.edges.model_files import SMALL_MODEL_NAME
+
+    return chosen.state_dir / "models" / f"{SMALL_MODEL_NAME}.Q8_0.gguf"
+
+
 def open_engine(chosen: Settings, blobs: Blobs) -> Engine:
     """The model server: the one that the settings name, or the embedded one."""
     from rsi.edges.chat_http import HttpChatModel
@@ -170,7 +177,7 @@ def open_engine(chosen: Settings, blobs: Blobs) -> Engine:
 
     log = chosen.state_dir / "logs" / "model.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    return EmbeddedEngine(small_model_path(chosen), blobs, connect, log)
+    return EmbeddedEngine(served_model_path(chosen), blobs, connect, log)
 
 
 def open_trainer(chosen: Settings, engine: Engine, blobs: Blobs, workers: Workers) -> Trainer:
@@ -178,7 +185,7 @@ def open_trainer(chosen: Settings, engine: Engine, blobs: Blobs, workers: Worker
     from rsi.edges.local_trainer import LocalTrainer
 
     return LocalTrainer(
-        small_model_path(chosen), engine, blobs, workers, chosen.state_dir / "training"
+        served_model_path(chosen), engine, blobs, workers, chosen.state_dir / "training"
     )
 
 

