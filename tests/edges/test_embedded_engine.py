@@ -26,6 +26,7 @@ from tests.fakes.model import FakeEngine
 from tests.worker.adapters import write_peft
 
 RECIPE = Recipe(rank=2, alpha=4, learning_rate=1, epochs=1, batch_size=1, max_steps=1, seconds=1)
+ONE = EngineLimits(servers=1, slots=2)
 REAL = pytest.param("real", marks=pytest.mark.model)
 
 
@@ -132,9 +133,7 @@ def test_a_prompt_longer_than_the_context_is_an_empty_reply(engine: EmbeddedEngi
 @pytest.fixture
 def own_engine(model_file: Path, connect: Connect, tmp_path: Path) -> Iterator[EmbeddedEngine]:
     """An engine whose server may be killed."""
-    made = EmbeddedEngine(
-        model_file, FakeBlobs(tmp_path), connect, tmp_path / "log", limits=EngineLimits(slots=2)
-    )
+    made = EmbeddedEngine(model_file, FakeBlobs(tmp_path), connect, tmp_path / "log", limits=ONE)
     yield made
     made.close()
 
@@ -173,6 +172,25 @@ def test_a_killed_server_comes_back_for_the_requests_under_way(
 
 
 @pytest.mark.model
+def test_several_servers_of_one_base_answer_alike(
+    model_file: Path, connect: Connect, tmp_path: Path
+) -> None:
+    before = server_pids()
+    pair = EmbeddedEngine(
+        model_file, FakeBlobs(tmp_path), connect, tmp_path / "log", limits=EngineLimits(servers=2)
+    )
+    try:
+        model = pair.serve(Model(base=pair.base().digest), ())
+        assert len(server_pids() - before) == 2
+        with ThreadPoolExecutor(4) as pool:
+            replies = list(pool.map(model.chat, [ask("Tell a story", tokens=30)] * 8))
+        assert len({reply.text for reply in replies}) == 1
+    finally:
+        pair.close()
+    assert server_pids() == before
+
+
+@pytest.mark.model
 def test_a_server_that_dies_again_and_again_is_a_model_error(own_engine: EmbeddedEngine) -> None:
     before = server_pids()
     model = own_engine.serve(Model(base=own_engine.base().digest), ())
@@ -204,10 +222,13 @@ def test_a_server_ends_with_the_process_that_started_it(model_file: Path, tmp_pa
 import sys, time
 from pathlib import Path
 from rsi.domain.lora import Model
-from rsi.edges.embedded_engine import EmbeddedEngine
-engine = EmbeddedEngine(Path({str(model_file)!r}), None, lambda *_: None, Path("log"))
+from rsi.edges.embedded_engine import EmbeddedEngine, EngineLimits
+engine = EmbeddedEngine(
+    Path({str(model_file)!r}), None, lambda *_: None, Path("log"), limits=EngineLimits(servers=1)
+)
 engine.serve(Model(base=engine.base().digest), ())
-print("\\n".join(str(child._process.pid) for child in engine._children.values()), flush=True)
+(servers,) = engine._children.values()
+print("\\n".join(str(child._process.pid) for child in servers._children), flush=True)
 time.sleep(60)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
