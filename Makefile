@@ -18,7 +18,7 @@ GEN ?=
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
 	@echo
-	@awk -F ':.*## ' '/^[a-z|-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Start with: make cycle"
 
