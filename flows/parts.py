@@ -14,7 +14,7 @@ from rsi import wiring
 from rsi.domain.evaluation import Evaluation
 from rsi.edges.line_progress import LineProgress
 from rsi.edges.thread_workers import ThreadWorkers
-from rsi.settings import Settings
+from rsi.report.story import find
 from rsi.stages.parts import Parts
 
 log = logging.getLogger("rsi")
@@ -49,23 +49,19 @@ class TaskWorkers:
 
 
 @contextmanager
-def opened(evaluation: Evaluation | None = None) -> Iterator[Parts]:
-    """Every part of a stage, from this process's settings; the newest generation's evaluation
-    where none is given."""
+def opened(evaluation: Evaluation) -> Iterator[Parts]:
+    """Every part of a generation under the evaluation, from this process's settings."""
     chosen = wiring.settings()
     progress = LineProgress(say, time.monotonic)
-    wanted = evaluation or _newest_evaluation(chosen)
-    with wiring.open_parts(chosen, wanted, TaskWorkers(chosen.workers), progress) as parts:
+    with wiring.open_parts(chosen, evaluation, TaskWorkers(chosen.workers), progress) as parts:
         yield parts
 
 
-def _newest_evaluation(chosen: Settings) -> Evaluation:
-    ledger = wiring.open_ledger(chosen)
+def evaluation_of(number: int) -> Evaluation:
+    """The evaluation that a recorded generation runs under. Raises RsiError when there is none."""
+    ledger = wiring.open_ledger()
     try:
-        known = ledger.generations()
-        if known:
-            return ledger.evaluation(known[-1].evaluation)
-        return wiring.contract_files().read_evaluation(chosen.evaluation)
+        return ledger.evaluation(find(ledger, number).evaluation)
     finally:
         ledger.close()
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from flows.artifacts import show_stage
-from flows.parts import opened
+from flows.parts import evaluation_of, opened
 from rsi.domain.generation import Generation, Stage
-from rsi.stages.generation import find
+from rsi.report.story import find
 from rsi.stages.parts import Parts
 
 
@@ -14,10 +14,10 @@ def run_stage(
 ) -> None:
     """Runs the stage of a recorded generation under the one writer's lock, which a caller that
     runs several stages holds already."""
-    with opened() as parts:
+    with opened(evaluation_of(number)) as parts:
         if has_lock:
-            work(parts, find(parts, number))
+            work(parts, find(parts.ledger, number))
         else:
             with parts.ledger.lock_generation():
-                work(parts, find(parts, number))
+                work(parts, find(parts.ledger, number))
         show_stage(parts.ledger, number, stage)

@@ -5,7 +5,6 @@ from rsi.domain.generation import Generation, Stage, result_of
 from rsi.domain.lora import Model
 from rsi.domain.pair import Pair
 from rsi.domain.promotion import Promotion
-from rsi.errors import RsiError
 from rsi.ports import ContractDocument
 from rsi.stages.budget import check_budget
 from rsi.stages.discovery import discover
@@ -48,14 +47,6 @@ def run(parts: Parts, evaluation: Evaluation, document: ContractDocument) -> Gen
         for stage in (discover, expand, update, decide):
             stage(parts, generation)
     return generation
-
-
-def find(parts: Parts, number: int) -> Generation:
-    """The generation of that number. Raises RsiError when there is none."""
-    for generation in parts.ledger.generations():
-        if generation.number == number:
-            return generation
-    raise RsiError(f"there is no generation {number}; `rsi generations` lists them")
 
 
 def _is_finished(parts: Parts, generation: Generation) -> bool:
