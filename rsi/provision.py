@@ -73,7 +73,7 @@ def _database(chosen: Settings) -> None:
 
 
 def _image(chosen: Settings, say: Callable[[str], None]) -> None:
-    from rsi.edges.sandbox_image import stage
+    from rsi.edges.sandbox_image.staging import stage
 
     stage(chosen.state_dir / "image", say)
 

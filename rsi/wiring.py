@@ -87,7 +87,7 @@ def open_sandbox(chosen: Settings, say: Say, disk_floor_mb: int = 512) -> Iterat
     An engine that was started here is stopped here. Raises SandboxError when the kind that the
     settings insist on can't be had.
     """
-    from rsi.edges.sandbox_image import stage
+    from rsi.edges.sandbox_image.staging import stage
 
     image = stage(chosen.state_dir / "image", say)
     with ExitStack() as stack:
@@ -125,7 +125,7 @@ def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
     """The Docker engine's address with the image in it; None when there is no engine."""
     from rsi.edges.docker_sandbox.engine import open_engine
     from rsi.edges.docker_sandbox.images import load_image
-    from rsi.edges.sandbox_image import stage, write_tar
+    from rsi.edges.sandbox_image.staging import stage, write_tar
 
     try:
         engine = stack.enter_context(open_engine(os.environ, chosen.state_dir / "docker", say))

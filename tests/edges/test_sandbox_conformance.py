@@ -19,8 +19,10 @@ DAEMON = (
 """Leaves a process in a session of its own that a polite signal doesn't end."""
 
 
-def bash(box: Box, script: str, timeout_s: float = 20, **more: int) -> Ran:
-    return box.run(["bash", "-c", script], timeout_s=timeout_s, **more)
+def bash(box: Box, script: str, timeout_s: float = 20, output_limit_bytes: int = 65536) -> Ran:
+    return box.run(
+        ["bash", "-c", script], timeout_s=timeout_s, output_limit_bytes=output_limit_bytes
+    )
 
 
 def process_count(box: Box) -> int:

@@ -11,6 +11,7 @@ import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
+from rsi.edges.docker_sandbox.engine import answers
 from rsi.errors import DiskError, SandboxError, TrialFault
 
 CALL_LIMIT_S = 60
@@ -31,6 +32,8 @@ class EngineFacts:
 def open_client(url: str) -> Any:
     """The engine's API; close it afterwards. Raises SandboxError."""
     with foreign_errors(url):
+        if not answers(url):  # The SDK leaves its socket open when it can't connect.
+            raise ConnectionRefusedError
         return docker.APIClient(
             base_url=url, timeout=CALL_LIMIT_S, version="auto", num_pools=CONNECTIONS
         )

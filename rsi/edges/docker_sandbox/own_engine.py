@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -81,21 +80,26 @@ class OwnEngine:
     def _launch(self, program: str, answers: Callable[[], bool]) -> None:
         (self._folder / "dockerd.pid").unlink(missing_ok=True)
         log_path = self._folder / "dockerd.log"
-        with log_path.open("wb") as log:
-            process = subprocess.Popen(
-                [program, *self._arguments()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd="/",
-            )
+        descriptors = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log_path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        # A session of its own: it outlives us where others use it.
+        pid = os.posix_spawn(
+            program,
+            [program, *self._arguments()],
+            os.environ,
+            file_actions=descriptors,
+            setsid=True,
+        )
         deadline = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < deadline and process.poll() is None:
+        while not (ended := _has_ended(pid)) and time.monotonic() < deadline:
             if answers():
                 return
             time.sleep(0.1)
-        _end(process.pid)
+        if not ended:
+            _end(pid)
         self._unshare()
         said = log_path.read_text(errors="replace").strip()[-300:]
         raise SandboxError(f"dockerd didn't start within {START_LIMIT_S} s; {log_path}: {said}")
@@ -118,6 +122,7 @@ class OwnEngine:
         pid = self._pid()
         if pid is not None:
             _end(pid)
+        shutil.rmtree(self._place / "exec", ignore_errors=True)
         if self._place != self._folder:
             shutil.rmtree(self._place, ignore_errors=True)
 
@@ -182,14 +187,18 @@ def _end(pid: int) -> None:
 def _ended(pid: int, limit_s: float) -> bool:
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
-        try:
-            if os.waitpid(pid, os.WNOHANG)[0] == pid:
-                return True
-        except ChildProcessError:
-            if not Path(f"/proc/{pid}").exists():
-                return True
+        if _has_ended(pid):
+            return True
         time.sleep(0.05)
     return False
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process is gone, be it our child or not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return not Path(f"/proc/{pid}").exists()
 
 
 @contextlib.contextmanager

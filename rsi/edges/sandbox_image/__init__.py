@@ -1,0 +1,1 @@
+"""The base image of boxes, made of this machine's own programs."""
