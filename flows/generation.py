@@ -14,11 +14,10 @@ from rsi.stages.generation import begin
 @flow(name="generation", flow_run_name="generation-{number}", persist_result=False)
 def generation(number: int) -> None:
     """Runs the four stages of generation `number`, which must be open."""
-    with tags(f"generation-{number}"):
-        discovery(number, has_lock=True)
-        expansion(number, has_lock=True)
-        update(number, has_lock=True)
-        gate(number, has_lock=True)
+    discovery(number, has_lock=True)
+    expansion(number, has_lock=True)
+    update(number, has_lock=True)
+    gate(number, has_lock=True)
 
 
 def run_generation() -> int:
@@ -35,7 +34,8 @@ def run_generation() -> int:
         with ledger.lock_generation():
             with opened(evaluation) as parts:
                 number = begin(parts, evaluation, document).number
-            generation(number)
+            with tags("rsi", f"generation-{number}"):
+                generation(number)
     finally:
         ledger.close()
     return number
