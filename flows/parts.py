@@ -1,23 +1,19 @@
-"""The parts of a stage inside a Prefect run, and how its progress is shown there."""
+"""The parts of a stage inside a Prefect run."""
 
-import logging
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TypeVar
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from flows.progress import open_progress
 from rsi import wiring
 from rsi.domain.evaluation import Evaluation
-from rsi.edges.line_progress import LineProgress
 from rsi.edges.thread_workers import ThreadWorkers
 from rsi.report.story import find
 from rsi.stages.parts import Parts
-
-log = logging.getLogger("rsi")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,7 +38,9 @@ class TaskWorkers:
             cache_policy=NO_CACHE,
         )
         def batch() -> None:
-            results.extend(self._threads.map(label, call, items))
+            # Each thread knows the run that it works for, so that its lines reach the run's log.
+            calls = [(copy_context(), item) for item in items]
+            results.extend(self._threads.map(label, lambda it: it[0].run(call, it[1]), calls))
 
         batch()
         return results
@@ -52,8 +50,11 @@ class TaskWorkers:
 def opened(evaluation: Evaluation) -> Iterator[Parts]:
     """Every part of a generation under the evaluation, from this process's settings."""
     chosen = wiring.settings()
-    progress = LineProgress(say, time.monotonic)
-    with wiring.open_parts(chosen, evaluation, TaskWorkers(chosen.workers), progress) as parts:
+    workers = TaskWorkers(chosen.workers)
+    with (
+        open_progress() as progress,
+        wiring.open_parts(chosen, evaluation, workers, progress) as parts,
+    ):
         yield parts
 
 
@@ -64,10 +65,3 @@ def evaluation_of(number: int) -> Evaluation:
         return ledger.evaluation(find(ledger, number).evaluation)
     finally:
         ledger.close()
-
-
-def say(text: str) -> None:
-    """A line for the terminal, and for the log of the run."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-    log.info("%s", text)

@@ -20,6 +20,9 @@ START_LIMIT_S = 120
 STOP_LIMIT_S = 15
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"
 """Leases in the server's memory are lost with it, and their slots stay taken for ever."""
+CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
+NOT_FOR_THE_SERVER = {"PYTHONDONTWRITEBYTECODE", CONSOLE_LEVEL}
+"""Bytecode halves its start, and its log is what is shown when it doesn't start."""
 PORT = 4200
 """Prefect's usual port; another one is taken when it is in use."""
 
@@ -80,6 +83,8 @@ def start(state: Path) -> PrefectServer:
 
     A new one is not waited for. The environment of this process is set for its clients.
     """
+    for name, value in logging_environment().items():
+        os.environ.setdefault(name, value)
     named = os.environ.get("PREFECT_API_URL")
     if named:
         return PrefectServer(named, None, state)
@@ -101,7 +106,7 @@ def running(state: Path) -> PrefectServer | None:
 
 
 def environment(state: Path) -> dict[str, str]:
-    """Prefect's settings: everything local, nothing asked of the outside."""
+    """Settings of a local server and of its clients: nothing is asked of the outside."""
     return {
         "PREFECT_HOME": str(state),
         "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
@@ -109,21 +114,31 @@ def environment(state: Path) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_SERVER_UI_API_URL": "/api",
+        # The second UI asks an outside host, even when analytics are off.
         "PREFECT_SERVER_UI_V2_ENABLED": "false",
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": LEASES,
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_CLIENT_MAX_RETRIES": "10",
-        "PREFECT_LOGGING_EXTRA_LOGGERS": "rsi",
-        "PREFECT_LOGGING_LEVEL": "WARNING",
-        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
+    }
+
+
+def logging_environment() -> dict[str, str]:
+    """How runs log, wherever the server is: to the server in full, to the terminal nothing, since
+    an error ends there as one message."""
+    return {
+        CONSOLE_LEVEL: "CRITICAL",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_LOGGERS_PREFECT_EXTRA_LEVEL": "INFO",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "rsi",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     }
 
 
 def _started(state: Path) -> PrefectServer:
     port = _free_port()
     url = f"http://127.0.0.1:{port}/api"
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own = {name: value for name, value in os.environ.items() if name not in NOT_FOR_THE_SERVER}
     own |= {
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_API_PORT": str(port),

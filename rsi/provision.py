@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +35,16 @@ def provision(chosen: Settings, say: Callable[[str], None]) -> None:
 
     Raises PartError with what to do when a part can't be had.
     """
-    steps = [step for step in steps_of(chosen, say) if not step.is_done()]
-    for place, step in enumerate(steps, start=1):
-        left_s = sum(later.cost_s for later in steps[place - 1 :])
-        say(f"[{place}/{len(steps)}] {step.name}: about {left_s} s left in all")
+    provide(steps_of(chosen, say), say)
+
+
+def provide(steps: Sequence[Step], say: Callable[[str], None]) -> None:
+    """Does the steps that aren't done yet, in order. An error ends it where it is, so that the
+    next run goes on from there."""
+    missing = [step for step in steps if not step.is_done()]
+    for place, step in enumerate(missing, start=1):
+        left_s = sum(later.cost_s for later in missing[place - 1 :])
+        say(f"[{place}/{len(missing)}] {step.name}: about {left_s} s left in all")
         begun_s = time.monotonic()
         step.do()
         say(f"      {step.name}: ready after {time.monotonic() - begun_s:.1f} s")

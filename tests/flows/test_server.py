@@ -16,11 +16,15 @@ pytestmark = pytest.mark.prefect
 RUN = """
 import sys
 from flows.parts import TaskWorkers
+from flows.progress import open_progress
 from prefect import flow
 
 @flow(name="numbers", persist_result=False)
 def numbers() -> None:
     workers = TaskWorkers(3)
+    with open_progress() as progress:
+        progress.say("said by the flow")
+        workers.map("speakers", lambda n: progress.say(f"said by thread {n}"), range(3))
     assert workers.map("squares", lambda n: n * n, range(50)) == [n * n for n in range(50)]
     try:
         workers.map("broken", lambda n: 1 // (n - 5), range(50))
@@ -28,9 +32,12 @@ def numbers() -> None:
         print("the first error came through")
 
 numbers()
+from prefect.logging.handlers import APILogWorker
+APILogWorker.drain_all(timeout=30)
 from prefect.client.orchestration import get_client
 with get_client(sync_client=True) as client:
     runs = client.read_task_runs()
+    print(sorted(line.message for line in client.read_logs()))
 print(sorted((run.name, run.state_name) for run in runs))
 """
 
@@ -63,6 +70,10 @@ def test_a_batch_is_one_task_and_keeps_its_order(prefect: server.PrefectServer) 
     assert "the first error came through" in done.stdout
     assert "('squares: 50', 'Completed')" in done.stdout
     assert "('broken: 50', 'Failed')" in done.stdout
+    for said in ("said by the flow", "said by thread 0", "said by thread 2"):
+        assert said in done.stdout, "the log of the run has it"
+        assert done.stderr.count(said) == 1, "the terminal has it once"
+    assert "Traceback" not in done.stderr, "an error is told once, by who ends on it"
     assert prefect.url in os.environ["PREFECT_API_URL"]
 
 
