@@ -45,15 +45,20 @@ def operators(contract: Contract) -> dict[str, Operator]:
 
 def start(contract: Contract) -> tuple[Recipe, ...]:
     """The recipes that a search begins with: each way to show a skill's examples, the middle one
-    crossed with what changes the form of an action; without skills, every operator alone."""
+    crossed with what changes the form of an action, the shortest one sampled again and again;
+    without skills, every operator alone."""
     known = operators(contract)
     shows = _of_group(known, "skill")
     forms = [name for group in ("system", "action", "repair") for name in _of_group(known, group)]
     if not shows:
         others = [name for name, operator in known.items() if not operator.needs_pool]
         return tuple(recipe_of(name) for name in others)
-    middle = shows[len(shows) // 2]
-    return (*map(recipe_of, shows), *(recipe_of(middle, form) for form in forms))
+    middle, again = shows[len(shows) // 2], _of_group(known, "sampling")[:1]
+    return (
+        *map(recipe_of, shows),
+        *(recipe_of(middle, form) for form in forms),
+        *(recipe_of(shows[0], sampling) for sampling in again),
+    )
 
 
 def with_pool(contract: Contract) -> tuple[Recipe, ...]:

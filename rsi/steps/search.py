@@ -23,6 +23,9 @@ PRIOR_STRENGTH = 3.0
 """How many attempts the prior of a (kind, family) cell is worth."""
 SHRINK = 4.0
 """How many attempts pull a kind's or family's rate to the overall one."""
+OPENING = 1.5
+"""What a win is worth in a family without a verified example, next to one in a family with: it
+covers its task and gives every other task of the family an example to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class Search:
         self._next = 0
         self._told: list[Attempt] = []
         self._winners: dict[Digest, Digest] = {}
+        self._opened: set[str] = set()
         self._wins: Counter[tuple[object, ...]] = Counter()
         self._tries: Counter[tuple[object, ...]] = Counter()
 
@@ -77,6 +81,7 @@ class Search:
         """Adds a candidate; an older version of the same kind retires."""
         self._entrants[entrant.contract] = entrant
         self._live[entrant.kind] = entrant
+        self._opened |= entrant.families
 
     def ask(self, count: int) -> tuple[Ask, ...]:
         """The next attempts, `count` at most, each on another task where there are enough.
@@ -115,6 +120,7 @@ class Search:
                 continue
             self._learn(attempt)
             if attempt.is_solved and attempt.ask.task not in self._winners:
+                self._opened.add(self._families[attempt.ask.task])
                 self._winners[attempt.ask.task] = attempt.ask.candidate
                 covered += 1
         return covered
@@ -153,13 +159,15 @@ class Search:
         return ask
 
     def _draw(self, rng: random.Random, task: Digest, entrant: Entrant) -> float:
-        """One sample of the chance that the candidate solves the task."""
+        """One sample of what an attempt is worth: the chance that it covers the task, more where
+        that would open a family."""
         family = self._families[task]
         cell = _Cell(entrant.kind, family in entrant.families)
         mean = self._prior_mean(task, family, cell)
         wins = self._wins[cell, family]
         losses = self._tries[cell, family] - wins
-        return rng.betavariate(PRIOR_STRENGTH * mean + wins, PRIOR_STRENGTH * (1 - mean) + losses)
+        chance = rng.betavariate(PRIOR_STRENGTH * mean + wins, PRIOR_STRENGTH * (1 - mean) + losses)
+        return chance if family in self._opened else chance * OPENING
 
     def _prior_mean(self, task: Digest, family: str, cell: _Cell) -> float:
         has = cell.has_example
