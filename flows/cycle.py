@@ -5,18 +5,22 @@ Prefect is imported only after its server has been started, since both take seco
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
 
 from flows import server
+from flows.stopping import INTERRUPTED, ended_by_signals
 from rsi import wiring
 from rsi.errors import RsiError
-from rsi.provision import provision, undo
+from rsi.provision import leave_engine, provision, undo
 from rsi.settings import Settings
 
-INTERRUPTED = 130
+GOES_ON = "rsi: interrupted; run the same command again and it goes on where it was"
 STAGES = ("discovery", "expansion", "update", "gate")
 
 
@@ -24,7 +28,7 @@ def main() -> int:
     """The exit status: 0, or that of the error, which is told in one message."""
     parser = argparse.ArgumentParser(prog="python -m flows.cycle")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("setup", "cycle", "up", "down"):
+    for name in ("setup", "cycle", "up", "down", "sweep"):
         commands.add_parser(name)
     for name in STAGES:
         commands.add_parser(name).add_argument("number", type=int)
@@ -35,7 +39,7 @@ def main() -> int:
         say(f"rsi: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        say("rsi: interrupted; run the same command again and it goes on where it was")
+        say(GOES_ON)
         return INTERRUPTED
     return 0
 
@@ -49,6 +53,8 @@ def _run(arguments: argparse.Namespace) -> None:
         _up(chosen)
     elif arguments.command == "down":
         _down(chosen)
+    elif arguments.command == "sweep":
+        leave_engine(chosen)
     elif arguments.command == "cycle":
         # What people wrote is checked before anything is started or fetched.
         wiring.contract_files().read(chosen.contract)
@@ -60,17 +66,39 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def with_server(chosen: Settings, work: Callable[[], None]) -> None:
     """Runs the work with every part provided and a Prefect server that answers."""
+    was_running = server.running(chosen.state_dir / "prefect") is not None
+    prefect = server.start(chosen.state_dir / "prefect")
+
+    def last() -> None:
+        say(GOES_ON)
+        if not was_running:
+            prefect.kill()
+        _sweep()
+
     with ExitStack() as stack:
-        was_running = server.running(chosen.state_dir / "prefect") is not None
-        prefect = server.start(chosen.state_dir / "prefect")
+        stack.enter_context(ended_by_signals(last))
         if not was_running:
             stack.callback(prefect.stop)
         provision(chosen, say)
         # One engine for all stages: each stage would start and stop its own otherwise.
         stack.enter_context(wiring.open_sandbox(chosen, say))
+        # The long import goes on while the server starts on another core.
+        import_module("flows.generation")
         prefect.wait()
         say(f"Prefect shows the run at {prefect.ui}")
         work()
+
+
+def _sweep() -> None:
+    """Stops our own Docker engine as soon as this process, its user, is gone."""
+    subprocess.Popen(
+        [sys.executable, "-m", "flows.cycle", "sweep"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parent.parent,
+        start_new_session=True,
+    )
 
 
 def _cycle() -> None:
@@ -83,8 +111,6 @@ def _cycle() -> None:
 
 
 def _stage(name: str, number: int) -> None:
-    from importlib import import_module
-
     getattr(import_module(f"flows.{name}"), name)(number)
     _tell(number)
 

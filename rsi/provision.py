@@ -3,6 +3,7 @@ long it has left."""
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import rsi
 from rsi import wiring
@@ -18,6 +20,7 @@ from rsi.settings import Settings
 
 SERVED_LIMIT_S = 300
 """How long the served form of the model may take to be written."""
+LISTENER_LIMIT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,9 @@ def steps_of(chosen: Settings, say: Callable[[str], None]) -> list[Step]:
         model, served = wiring.small_model_path(chosen), wiring.served_model_path(chosen)
         steps.append(Step("small model (98 MB)", 30, model.exists, lambda: _model(chosen, say)))
         steps.append(Step("served form of the model", 5, served.exists, lambda: _served(chosen)))
+    else:
+        url = chosen.model_url
+        steps.append(Step("model server", 1, lambda: _listens(url), lambda: _no_listener(url)))
     return steps
 
 
@@ -138,11 +144,35 @@ def _served(chosen: Settings) -> None:
         )
 
 
+def _listens(url: str) -> bool:
+    """Whether something listens at the address; a server may take its time to answer."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=LISTENER_LIMIT_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _no_listener(url: str) -> None:
+    raise ModelError(
+        f"No model server listens at {url} (RSI_MODEL_URL), tried for {LISTENER_LIMIT_S} s: start "
+        "it or mend the address; unset RSI_MODEL_URL to use the embedded model"
+    )
+
+
 def undo(chosen: Settings) -> None:
     """Stops the services that rsi left running: the database and our own Docker engine."""
-    from rsi.edges.docker_sandbox.engine import stop_own_engine
     from rsi.edges.embedded_postgres.server import EmbeddedPostgres
 
     with ExitStack() as stack:
         stack.callback(EmbeddedPostgres(chosen.state_dir / "postgres").stop)
-        stop_own_engine(chosen.state_dir / "docker")
+        leave_engine(chosen)
+
+
+def leave_engine(chosen: Settings) -> None:
+    """Stops our own Docker engine, unless somebody uses it."""
+    from rsi.edges.docker_sandbox.engine import stop_own_engine
+
+    stop_own_engine(chosen.state_dir / "docker")

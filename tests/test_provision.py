@@ -1,5 +1,6 @@
 """Each part is provided once, in order, and an error ends provisioning where it is."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,19 @@ def test_a_model_behind_an_address_is_not_fetched(tmp_path: Path) -> None:
     embedded = [step.name for step in steps_of(read_settings(own, Path.cwd()), print)]
     assert any("model" in name for name in embedded)
     remote = read_settings({**own, "RSI_MODEL_URL": "http://127.0.0.1:1"}, Path.cwd())
-    assert not any("model" in step.name for step in steps_of(remote, print))
+    (step,) = [step for step in steps_of(remote, print) if "model" in step.name]
+    assert not step.is_done()
+    with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:1 .*mend the address"):
+        step.do()
+
+
+def test_a_model_server_that_listens_will_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        own = {"RSI_STATE_DIR": str(tmp_path), "RSI_MODEL_URL": url}
+        steps = steps_of(read_settings(own, Path.cwd()), print)
+        (step,) = [step for step in steps if "model" in step.name]
+        assert step.is_done()
 
 
 def test_namespaces_alone_need_no_engine(tmp_path: Path) -> None:
