@@ -4,6 +4,7 @@ Prefect is imported only after its server has been started, since both take seco
 """
 
 import argparse
+import errno
 import os
 import subprocess
 import sys
@@ -16,11 +17,12 @@ from pathlib import Path
 from flows import server
 from flows.stopping import INTERRUPTED, ended_by_signals
 from rsi import wiring
-from rsi.errors import RsiError
+from rsi.errors import DiskError, RsiError, SettingsError
 from rsi.provision import leave_engine, provision, undo
 from rsi.settings import Settings
 
 GOES_ON = "rsi: interrupted; run the same command again and it goes on where it was"
+DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 STAGES = ("discovery", "expansion", "update", "gate")
 
 
@@ -38,6 +40,12 @@ def main() -> int:
     except RsiError as error:
         say(f"rsi: {error}")
         return error.exit_code
+    except OSError as error:
+        # A full or unwritable disk can show anywhere; the ledger is as it was before.
+        if error.errno not in DISK_FAULTS:
+            raise
+        say(f"rsi: {error}: make room or mend the rights there, and run the same command again")
+        return DiskError.exit_code
     except KeyboardInterrupt:
         say(GOES_ON)
         return INTERRUPTED
@@ -46,7 +54,7 @@ def main() -> int:
 
 def _run(arguments: argparse.Namespace) -> None:
     chosen = wiring.settings()
-    chosen.state_dir.mkdir(parents=True, exist_ok=True)
+    _make_state(chosen.state_dir)
     if arguments.command == "setup":
         provision(chosen, say)
     elif arguments.command == "up":
@@ -62,6 +70,15 @@ def _run(arguments: argparse.Namespace) -> None:
         with_server(chosen, _cycle)
     else:
         with_server(chosen, lambda: _stage(arguments.command, arguments.number))
+
+
+def _make_state(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the state folder {folder} can't be made: {error}; name another one in RSI_STATE_DIR"
+        ) from error
 
 
 def with_server(chosen: Settings, work: Callable[[], None]) -> None:
@@ -85,6 +102,9 @@ def with_server(chosen: Settings, work: Callable[[], None]) -> None:
         # The long import goes on while the server starts on another core.
         import_module("flows.generation")
         prefect.wait()
+        from flows.outbox import send_all
+
+        stack.callback(send_all)
         say(f"Prefect shows the run at {prefect.ui}")
         work()
 
