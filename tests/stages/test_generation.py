@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rsi.domain.generation import GenerationState, Stage, StageState, result_of, state_of
-from rsi.domain.lora import Base
+from rsi.domain.lora import Base, Model
 from rsi.domain.task import Split
 from rsi.domain.trial import Invalid, Trial
 from rsi.domain.verdict import Decision
@@ -136,6 +136,28 @@ def test_a_killed_generation_ends_with_the_totals_of_an_unbroken_one(
     assert totals(ledger) == totals(finished)
     assert ledger.verdicts(1) == finished.verdicts(1)
     assert len(ledger.generations()) == 1
+
+
+def test_a_recorded_trial_is_not_run_again(blobs: FakeBlobs) -> None:
+    """Killed right after a trial was recorded: the model is asked as often as in one go."""
+    asked: list[int] = []
+    for dies_after in (None, 77):
+        calls: list[ChatRequest] = []
+        ledger = MortalLedger()
+        ledger.dies_after = dies_after
+
+        def counted(model: Model, request: ChatRequest, calls: list[ChatRequest] = calls) -> str:
+            calls.append(request)
+            return night.copying(model, request)
+
+        parts = night.parts(ledger, blobs, answer=counted)
+        if dies_after:
+            with pytest.raises(Killed):
+                run(parts, night.EVALUATION, night.document())
+            ledger.dies_after = None
+        run(parts, night.EVALUATION, night.document())
+        asked.append(len(calls))
+    assert asked[0] == asked[1]
 
 
 def test_a_generation_survives_a_kill_at_each_tenth_trial(
