@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/stamp-$(shell sha256sum pyproject.toml | cut -c1-12)
 GEN ?=
 
-.PHONY: help setup cycle test check lint up down discovery expansion update gate report clean-state
+.PHONY: help setup cycle nightly test check lint up down discovery expansion update gate report clean-state
 
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
@@ -30,6 +30,9 @@ setup: $(STAMP) ## everything that this machine needs (the other targets do it t
 
 cycle: $(STAMP) ## one generation on this machine, from nothing to a verdict
 	@$(PY) -m flows.cycle cycle
+
+nightly: $(STAMP) ## one generation every night, until it is stopped
+	@$(PY) -m flows.cycle nightly
 
 test: $(STAMP) ## every test, on real parts
 	@$(PY) -m flows.cycle setup

@@ -30,7 +30,7 @@ def main() -> int:
     """The exit status: 0, or that of the error, which is told in one message."""
     parser = argparse.ArgumentParser(prog="python -m flows.cycle")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("setup", "cycle", "up", "down", "sweep"):
+    for name in ("setup", "cycle", "nightly", "up", "down", "sweep"):
         commands.add_parser(name)
     for name in STAGES:
         commands.add_parser(name).add_argument("number", type=int)
@@ -63,6 +63,8 @@ def _run(arguments: argparse.Namespace) -> None:
         _down(chosen)
     elif arguments.command == "sweep":
         leave_engine(chosen)
+    elif arguments.command == "nightly":
+        with_server(chosen, _nightly)
     elif arguments.command == "cycle":
         # What people wrote is checked before anything is started or fetched.
         wiring.contract_files().read(chosen.contract)
@@ -128,6 +130,14 @@ def _cycle() -> None:
     number = run_generation()
     _tell(number)
     say(f"Done in {(time.monotonic() - begun_s) / 60:.1f} min.")
+
+
+def _nightly() -> None:
+    from flows import nights
+
+    nights.deploy()
+    say("The worker runs a generation each night (the time is in prefect.yaml) until Ctrl-C.")
+    nights.work()
 
 
 def _stage(name: str, number: int) -> None:

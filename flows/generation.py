@@ -2,9 +2,11 @@
 
 from prefect import flow, tags
 
+from flows import server
 from flows.discovery import discovery
 from flows.expansion import expansion
 from flows.gate import gate
+from flows.leftovers import close_leftovers
 from flows.parts import opened
 from flows.update import update
 from rsi import wiring
@@ -32,6 +34,8 @@ def run_generation() -> int:
     ledger = wiring.open_ledger(chosen)
     try:
         with ledger.lock_generation():
+            if server.is_own(chosen.state_dir / "prefect"):
+                close_leftovers()
             with opened(evaluation) as parts:
                 number = begin(parts, evaluation, document).number
             with tags("rsi", f"generation-{number}"):

@@ -113,6 +113,12 @@ def running(state: Path) -> PrefectServer | None:
     return found if _answers(found.url) else None
 
 
+def is_own(state: Path) -> bool:
+    """Whether this process's runs go to the server of this state folder."""
+    server = running(state)
+    return server is not None and server.url == os.environ.get("PREFECT_API_URL")
+
+
 def environment(state: Path) -> dict[str, str]:
     """Settings of a local server and of its clients: nothing is asked of the outside."""
     return {

@@ -42,6 +42,31 @@ print(sorted((run.name, run.state_name) for run in runs))
 """
 
 
+LEFT = """
+from flows.generation import generation
+from flows.leftovers import close_leftovers
+from prefect.client.orchestration import get_client
+from prefect.states import Running
+with get_client(sync_client=True) as client:
+    left = client.create_flow_run(generation, parameters={"number": 7}, state=Running())
+    print("closed", close_leftovers(), client.read_flow_run(left.id).state_name)
+    print("closed", close_leftovers())
+"""
+
+DEPLOYED = """
+from pathlib import Path
+from flows.nights import ROOT
+import yaml
+(deployment,) = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+from prefect.flows import load_flow_from_entrypoint
+print(load_flow_from_entrypoint(deployment["entrypoint"]).name)
+from flows.nightly import is_over
+from datetime import UTC, datetime, timedelta
+due = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
+print([is_over(due, due + timedelta(hours=h)) for h in (0, 5, 7)], is_over(None, due))
+"""
+
+
 @pytest.fixture(scope="module")
 def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.PrefectServer]:
     before = dict(os.environ)
@@ -57,16 +82,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Prefect
 
 
 def test_a_batch_is_one_task_and_keeps_its_order(prefect: server.PrefectServer) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=dict(os.environ),
-        cwd=Path(server.__file__).parent.parent,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = _run(RUN)
     assert "the first error came through" in done.stdout
     assert "('squares: 50', 'Completed')" in done.stdout
     assert "('broken: 50', 'Failed')" in done.stdout
@@ -75,6 +91,23 @@ def test_a_batch_is_one_task_and_keeps_its_order(prefect: server.PrefectServer) 
         assert done.stderr.count(said) == 1, "the terminal has it once"
     assert "Traceback" not in done.stderr, "an error is told once, by who ends on it"
     assert prefect.url in os.environ["PREFECT_API_URL"]
+
+
+@pytest.mark.usefixtures("prefect")
+def test_runs_of_a_killed_process_are_closed_once() -> None:
+    assert _run(LEFT).stdout == "closed 1 Crashed\nclosed 0\n"
+
+
+@pytest.mark.usefixtures("prefect")
+def test_the_nightly_flow_is_where_its_deployment_says_and_skips_nights_that_are_over() -> None:
+    assert _run(DEPLOYED).stdout == "nightly\n[False, False, True] False\n"
+
+
+def test_only_the_server_of_the_state_folder_is_our_own(
+    prefect: server.PrefectServer, tmp_path: Path
+) -> None:
+    assert server.is_own(prefect.state)
+    assert not server.is_own(tmp_path)
 
 
 def test_a_running_server_is_found_again(prefect: server.PrefectServer) -> None:
@@ -96,3 +129,17 @@ def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
     found.stop()
     assert process.poll() is not None
     assert server.running(tmp_path) is None
+
+
+def _run(script: str) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=dict(os.environ),
+        cwd=Path(server.__file__).parent.parent,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done
