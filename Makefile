@@ -60,5 +60,6 @@ report: $(STAMP) ## the report of a generation as one page: GEN=<n>
 	@$(VENV)/bin/rsi report $(GEN)
 
 clean-state: down ## delete all that rsi keeps here (asks first)
-	@read -r -p "Delete .rsi with every generation in it? [y/N] " answer; \
-	if [ "$$answer" = y ]; then rm -rf .rsi; echo "deleted"; else echo "kept"; fi
+	@state="$${RSI_STATE_DIR:-.rsi}"; answer=; \
+	read -r -p "Delete $$state with every generation in it? [y/N] " answer || true; \
+	if [ "$$answer" = y ]; then rm -rf "$$state"; echo "deleted"; else echo "kept"; fi

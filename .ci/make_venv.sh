@@ -16,23 +16,31 @@ find_python() {
 }
 
 python=$(find_python)
-if [ ! -x "$venv/bin/python" ] && ! "$python" -m venv "$venv" 2>/dev/null; then
+# One that was cut off while it was made, or whose Python is gone, is made anew.
+if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
   rm -rf "$venv"
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "[setup] installing Debian's python3-venv (about 20 s)" >&2
+  echo "[setup] virtual environment: about 10 s, then about 3 min for what goes in" >&2
+  if ! "$python" -m venv "$venv" 2>/dev/null; then
+    rm -rf "$venv"
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+      echo "$python has no venv module; install it (Debian: apt-get install python3-venv)" >&2
+      exit 2
+    fi
+    echo "[setup] Debian's python3-venv: about 20 s" >&2
     apt-get update -q >/dev/null && apt-get install -y -q python3-venv >/dev/null
     "$python" -m venv "$venv"
-  else
-    echo "$python has no venv module; install it (Debian: apt-get install python3-venv)" >&2
-    exit 2
   fi
 fi
 
 began=$SECONDS
 echo "[setup] dependencies: about 3 min, the first time (PyTorch is the largest)" >&2
 # shellcheck disable=SC2086  # RSI_PIP_ARGS holds several arguments on purpose.
-"$venv/bin/python" -m pip install -q --disable-pip-version-check ${RSI_PIP_ARGS:-} \
-  -e '.[train,dev]' 2> >(grep -v '^WARNING\|^\s*$' >&2 || true)
+if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input \
+  --root-user-action=ignore ${RSI_PIP_ARGS:-} -e '.[train,dev]'; then
+  echo "[setup] pip could not install the dependencies: see above. Mend that and run again;" >&2
+  echo "        RSI_PIP_ARGS gives pip more arguments, such as another index." >&2
+  exit 3
+fi
 echo "[setup] bytecode: about 30 s" >&2
 # Some packages carry files for newer Pythons, which don't compile: they are never imported.
 "$venv/bin/python" -m compileall -q -j 0 "$venv/lib" rsi flows migrations >/dev/null 2>&1 || true

@@ -26,8 +26,6 @@ def close_leftovers() -> int:
             ),
         )
         for run in runs:
-            over: State[object] = Crashed(
-                message="Its process is gone; the generation was taken up again."
-            )
+            over: State[object] = Crashed(message="Its process is gone; a later run went on.")
             client.set_flow_run_state(run.id, over, force=True)
         return len(runs)
