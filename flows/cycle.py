@@ -100,7 +100,10 @@ def with_server(chosen: Settings, work: Callable[[], None]) -> None:
             stack.callback(prefect.stop)
         provision(chosen, say)
         # One engine for all stages: each stage would start and stop its own otherwise.
-        stack.enter_context(wiring.open_sandbox(chosen, say))
+        sandbox = stack.enter_context(wiring.open_sandbox(chosen, say))
+        if sandbox.check().engine == "namespaces":
+            # It has been said once, and holds for every stage of this command.
+            os.environ["RSI_SANDBOX"] = "namespaces"
         # The long import goes on while the server starts on another core.
         import_module("flows.generation")
         prefect.wait()

@@ -91,17 +91,20 @@ def _image(chosen: Settings, say: Callable[[str], None]) -> None:
 
 
 def _has_engine(chosen: Settings) -> bool:
-    """Whether an engine answers, or one can be started when it is needed."""
+    """Whether an engine answers or can be started when it is needed; also where none can be
+    installed, or that was tried in vain: who opens a sandbox says what is used in its place."""
     from rsi.edges.docker_sandbox.engine import find_engine
 
     if find_engine(os.environ, chosen.state_dir / "docker") is not None:
         return True
+    can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None
     found = shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    return os.geteuid() == 0 and found is not None
+    was_tried = _install_fault(chosen).exists() and chosen.sandbox != "docker"
+    return not can_install or found is not None or was_tried
 
 
 def _engine(chosen: Settings, say: Callable[[str], None]) -> None:
-    """Installs an engine where that is possible; else says what is used in its place."""
+    """Installs an engine; where that fails and need not be, it is noted and not tried again."""
     from rsi.edges.docker_sandbox.installing import install_engine
 
     try:
@@ -109,10 +112,13 @@ def _engine(chosen: Settings, say: Callable[[str], None]) -> None:
     except SandboxError as error:
         if chosen.sandbox == "docker":
             raise
-        say(
-            f"      no Docker engine ({error}): boxes are Linux namespaces, which are safe for the "
-            "bundled suite but can't limit the memory of all processes of a box together"
-        )
+        fault = _install_fault(chosen)
+        fault.write_text(f"{error}\n")
+        say(f"      Docker can't be installed: {error}. Delete {fault} to have it tried again.")
+
+
+def _install_fault(chosen: Settings) -> Path:
+    return chosen.state_dir / "docker-was-not-installed"
 
 
 def _model(chosen: Settings, say: Callable[[str], None]) -> None:

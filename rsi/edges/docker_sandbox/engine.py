@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rsi.edges.docker_sandbox.own_engine import OwnEngine
+from rsi.edges.docker_sandbox.own_engine import OwnEngine, find_program
 from rsi.errors import SandboxError
 
 PING_LIMIT_S = 2
@@ -37,6 +37,7 @@ def open_engine(
     _check_choice(environment)
     engine = find_engine(environment, folder)
     if engine is None or (engine.own is not None and not engine.own.join()):
+        find_program()
         say("Starting a Docker engine of our own")
         engine = start_engine(folder)
     try:

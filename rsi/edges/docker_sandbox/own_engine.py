@@ -49,7 +49,7 @@ class OwnEngine:
 
         Raises SandboxError with the reason in one line.
         """
-        program = _dockerd()
+        program = find_program()
         with _foreign_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             _make_private(self._place)
@@ -150,7 +150,8 @@ class OwnEngine:
             self._lock = None
 
 
-def _dockerd() -> str:
+def find_program() -> str:
+    """The path of dockerd. Raises SandboxError with the reason when we can't start one."""
     if os.geteuid() != 0:
         raise SandboxError("no Docker engine answers, and only root can start one")
     program = shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
