@@ -13,7 +13,17 @@ def test_bare_make_lists_every_target_for_people() -> None:
     said = subprocess.run(
         ["make"], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True, env=environment
     ).stdout
-    for target in ("cycle", "test", "check", "setup", "up", "down", "report", "discovery"):
+    for target in (
+        "cycle",
+        "nightly",
+        "test",
+        "check",
+        "setup",
+        "up",
+        "down",
+        "report",
+        "discovery",
+    ):
         assert re.search(rf"\b{target}\b", said), target
 
 
@@ -34,3 +44,25 @@ def test_a_stage_wants_to_know_its_generation() -> None:
         check=False,
     )
     assert "say which generation" in done.stdout + done.stderr
+
+
+def test_every_target_that_the_documents_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z][a-z -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {name for line in targets for name in line.split()}
+    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")):
+        named = set(re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.MULTILINE))
+        assert named <= known, page
+
+
+def test_the_layout_names_every_part_of_the_tree() -> None:
+    layout = (ROOT / "docs/architecture.md").read_text().split("```")[1]
+    for found in (ROOT / "rsi").iterdir():
+        if found.name.startswith("__") or (found.is_dir() and not any(found.glob("*.py"))):
+            continue
+        assert re.search(rf"\b{re.escape(found.name)}", layout), found
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page}: {link}"
