@@ -1,6 +1,7 @@
 """The entry of the `rsi` command: arguments in, an answer out, an exit status."""
 
 import argparse
+import atexit
 import gc
 import os
 import sys
@@ -14,9 +15,10 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, or that of the error, which is told on standard error."""
-    # A reading command lives for half a second: looking for garbage, and for plug-ins of pydantic
-    # that nobody has installed, would be a tenth of it.
+    # A reading command lives for half a second: looking for garbage, at the end too, and for
+    # plug-ins of pydantic that nobody has installed, would be a third of it.
     gc.disable()
+    atexit.register(gc.freeze)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     try:
         made = parser()
