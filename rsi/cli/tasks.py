@@ -100,15 +100,20 @@ def show_task(ledger: Ledger, text: str) -> Answer:
     told = [
         f"{task.name}  {digest}",
         f"{task.suite}, {task.family} level {task.level}, {split.value if split else 'no split'}, "
-        f"made by {task.made_by}, answer by {task.answer.value}",
+        f"made by {task.made_by}, answer by {task.answer.value}, "
+        f"judged {'outside' if task.is_judged_outside else 'inside'} its box",
         "",
         task.instruction,
     ]
     for name, files in parts.items():
         for file in files:
             told += ["", f"--- {name}/{file.path}", _text(file.content)]
+    for case in task.cases:
+        told += ["", f"--- case: {line(case.model_dump_json(exclude_defaults=True), 200)}"]
     document: dict[str, JsonValue] = {
         **plain(_row(task, split)),
+        "cases": [plain(case) for case in task.cases],
+        "is_judged_outside": task.is_judged_outside,
         "answer": task.answer.value,
         "workdir": task.workdir,
         "image": task.image,

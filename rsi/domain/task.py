@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from rsi.domain.cases import Case
 from rsi.domain.values import Digest, Value, digest_value
 
 
@@ -49,6 +50,8 @@ class Task(Value):
     """Laid into `workdir` before the agent starts."""
     tests: tuple[TaskFile, ...]
     """Mounted at /tests after the agent has ended; `test.sh` is run."""
+    cases: tuple[Case, ...] = ()
+    """What the solution must return or print, compared outside the box; instead of `tests`."""
     solution: tuple[TaskFile, ...] = ()
     """Mounted at /solution for the reference run; `solve.sh` is run."""
     artifacts: tuple[str, ...] = ()
@@ -70,6 +73,13 @@ class Task(Value):
         # pydantic copies cached properties too: the digest would be the original's.
         copied.__dict__.pop("digest", None)
         return copied
+
+    @property
+    def is_judged_outside(self) -> bool:
+        """Whether no verdict is formed where something that the agent wrote may run: by its
+        cases, or by nothing but the text that it printed. A test.sh beside the agent's files may
+        run them, and can then be fooled by them."""
+        return bool(self.cases) or (self.answer is Answer.STDOUT and not self.artifacts)
 
     @property
     def artifact_paths(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rsi.domain.trial import (
 from rsi.errors import PartError, TrialFault
 from rsi.ports import BoxFile
 from rsi.stages.parts import Contender, Parts
-from rsi.steps.judge import judge
+from rsi.steps.judge.judge import judge
 from rsi.steps.run.trial import Finished, run
 
 TRIES = 2

@@ -17,7 +17,7 @@ from rsi.stages.draw import draw
 from rsi.stages.events import Result, staged
 from rsi.stages.parts import Contender, Parts, contender, serve
 from rsi.steps.harden import harden
-from rsi.steps.judge import judge
+from rsi.steps.judge.judge import judge
 from rsi.steps.mine import mine
 from rsi.steps.verify import Admission, verify
 

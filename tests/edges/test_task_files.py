@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rsi.domain.cases import CallCase, RunCase
 from rsi.domain.task import Answer, Split, Task, TaskFile
 from rsi.edges.task_files.dockerfile import NotPlain, laid_out
 from rsi.edges.task_files.reading import TaskRead, read_task
@@ -127,6 +128,27 @@ def test_every_wrong_value_is_told_at_once_with_its_line(foreign: Path) -> None:
     (foreign / "task.toml").write_text('[[steps]]\nname = "a"\n[environment]\nos = "windows"\n')
     assert "tasks of several steps" in _faults(foreign)
     assert "only linux" in _faults(foreign)
+
+
+def test_cases_stand_in_the_place_of_a_script(foreign: Path) -> None:
+    (foreign / "tests/test.sh").unlink()
+    (foreign / "task.toml").write_text(f'{TOML}\n[metadata.rsi]\ncases = "c.json"\n')
+    assert "tests/c.json is missing" in _faults(foreign)
+    cases = foreign / "tests/c.json"
+    for text, wanted in {
+        "{": "is not valid JSON",
+        "[]": "must be an object",
+        '{"cases": []}': "cases: is empty",
+        '{"cases": [{"call": "no"}]}': "cases.0.call: should match",
+        '{"cases": [{"run": ["true"], "prints": "", "x": 1}]}': "cases.0.x: is no known key",
+    }.items():
+        cases.write_text(text)
+        assert wanted in _faults(foreign), text
+    cases.write_text('{"cases": [{"call": "s.py:f", "returns": 1}, {"run": ["a"], "prints": ""}]}')
+    read = read_task(foreign).task
+    assert read.cases == (CallCase(call="s.py:f", returns=1), RunCase(run=("a",), prints=""))
+    assert read.tests == ()
+    assert read.is_judged_outside
 
 
 def test_marks_and_line_ends_do_not_change_the_task(foreign: Path) -> None:
@@ -288,6 +310,16 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size
 )
 
 
+JSON = st.none() | st.booleans() | st.integers(-9, 9) | TEXT | st.floats(-1, 1).map(abs)
+CASES = st.builds(
+    CallCase,
+    call=st.just("a.py:f"),
+    args=st.lists(JSON | st.lists(JSON, max_size=2), max_size=2).map(tuple),
+    returns=JSON,
+    tolerance=st.sampled_from([0.0, 0.5]),
+) | st.builds(RunCase, run=st.tuples(TEXT), stdin=TEXT, prints=TEXT, exit_code=st.integers(0, 2))
+
+
 @st.composite
 def tasks(draw: st.DrawFn) -> Task:
     def files(*first: str) -> tuple[TaskFile, ...]:
@@ -310,6 +342,7 @@ def tasks(draw: st.DrawFn) -> Task:
         workdir=draw(st.sampled_from(["/work", "/srv/a-b"])),
         files=files(),
         tests=files("test.sh"),
+        cases=draw(st.lists(CASES, max_size=2).map(tuple)),
         solution=files(),
         artifacts=draw(st.sampled_from([(), ("out.txt",), ("/work/a", "b/c")])),
         image=draw(st.sampled_from([None, "acme/base:1"])),

@@ -10,7 +10,7 @@ from rsi.domain.task import Task
 from rsi.domain.trial import Cause, Failed, Judgement, Solved
 from rsi.errors import TrialFault
 from rsi.ports import BoxFile, ChatRequest
-from rsi.steps.judge import judge
+from rsi.steps.judge.judge import judge
 from rsi.steps.run.trial import Finished, run
 from rsi.steps.verify import verify
 from tests.fakes.clock import FakeClock

@@ -28,6 +28,8 @@ class RsiTable(Value):
     artifacts: tuple[str, ...] = ()
     image: str | None = None
     made_by: str | None = None
+    cases: str | None = Field(default=None, min_length=1)
+    """A file below tests/ with what the solution must return or print, judged outside the box."""
     tests: tuple[str, ...] = ()
     """The order of the tests' files, where it isn't the alphabetical one."""
     solution: tuple[str, ...] = ()

@@ -1,12 +1,14 @@
 """A Harbor task directory read into a task: strict about values, lenient about what is unknown."""
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rsi.domain.cases import Case, CaseFile
 from rsi.domain.faults import Fault, check
 from rsi.domain.keys import join_key
 from rsi.domain.places import places_in
@@ -64,7 +66,10 @@ def read_task(folder: Path, suite: str = "folder") -> TaskRead:
     instruction = _instruction(reading)
     tests = _files(reading, "tests", harbor.metadata.rsi.tests)
     solution = _files(reading, "solution", harbor.metadata.rsi.solution)
-    if not any(file.path == "test.sh" for file in tests):
+    case_file = harbor.metadata.rsi.cases
+    cases = _cases(reading, tests, case_file)
+    tests = tuple(file for file in tests if file.path != case_file)
+    if case_file is None and not any(file.path == "test.sh" for file in tests):
         reading.faults.append("tests/test.sh is missing; it must write the reward")
     laid = _environment(reading, harbor)
     if reading.faults:
@@ -85,6 +90,7 @@ def read_task(folder: Path, suite: str = "folder") -> TaskRead:
             for file in laid.files.values()
         ),
         tests=tests,
+        cases=cases,
         solution=solution,
         artifacts=rsi.artifacts,
         image=rsi.image or harbor.environment.docker_image,
@@ -194,6 +200,34 @@ def _files(reading: _Reading, name: str, order: tuple[str, ...] = ()) -> tuple[T
         return ()
     places = {path: place for place, path in enumerate(order)}
     return tuple(sorted(files, key=lambda file: (places.get(file.path, len(places)), file.path)))
+
+
+def _cases(reading: _Reading, tests: Sequence[TaskFile], name: str | None) -> tuple[Case, ...]:
+    """The cases of the file that `[metadata.rsi] cases` names."""
+    if name is None:
+        return ()
+    place = f"tests/{name}"
+    content = next((file.content for file in tests if file.path == name), None)
+    if content is None:
+        reading.faults.append(f"{place} is missing, which [metadata.rsi] cases names")
+        return ()
+    try:
+        document = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        reading.faults.append(f"{place}: is not valid JSON: {error}")
+        return ()
+    if not isinstance(document, dict):
+        reading.faults.append(f"{place}: must be an object with `cases`")
+        return ()
+    checked = check(CaseFile, document)
+    for fault in checked.faults:
+        key = join_key((*fault.path[:2], *fault.path[3:]))  # Without the kind of case.
+        reading.faults.append(f"{place}: {key}: {fault.text}")
+    if checked.value is None:
+        return ()
+    if not checked.value.cases:
+        reading.faults.append(f"{place}: cases: is empty; name at least one")
+    return checked.value.cases
 
 
 def _environment(reading: _Reading, harbor: HarborTask) -> Laid:

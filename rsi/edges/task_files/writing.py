@@ -1,5 +1,6 @@
 """A task written as a Harbor directory, so that it reads back with the same digest."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from typing import Any
 
 import tomlkit
 
+from rsi.domain.cases import CaseFile
 from rsi.domain.task import Task, TaskFile
 from rsi.edges.task_files.dockerfile import copy_line
 from rsi.edges.task_files.folders import path_fault
@@ -20,6 +22,7 @@ from rsi.errors import TaskError
 
 BASE_IMAGE = "python:3.11-slim-bookworm"
 """What a task without an image of its own is built from outside rsi."""
+CASES = "cases.json"
 _PLAIN_WORKDIR = re.compile(r"(/[\w.@%+=:,~-]+)+", re.ASCII)
 _PLAIN_PATH = re.compile(r"[\w ./@%+=:,~-]+")
 
@@ -89,6 +92,10 @@ def _lay(task: Task, folder: Path) -> None:
     for name, files in (("tests", task.tests), ("solution", task.solution)):
         for file in files:
             _put(folder / name / file.path, file)
+    if task.cases:
+        document = CaseFile(cases=task.cases).model_dump(mode="json", exclude_defaults=True)
+        text = json.dumps(document, indent=1, ensure_ascii=False)
+        _put(folder / "tests" / CASES, TaskFile(path=CASES, content=f"{text}\n".encode()))
     lines = [f"FROM {task.image or BASE_IMAGE}", f"WORKDIR {task.workdir}"]
     for place, file in enumerate(task.files):
         source = f"files/{file.path.lstrip('/')}"
@@ -117,6 +124,8 @@ def _toml(task: Task) -> dict[str, Any]:
         "artifacts": list(task.artifacts),
         "made_by": task.made_by,
     }
+    if task.cases:
+        rsi["cases"] = CASES
     if task.image is not None:
         rsi["image"] = task.image
     for name, files in (("tests", task.tests), ("solution", task.solution)):

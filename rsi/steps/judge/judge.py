@@ -1,40 +1,30 @@
-"""Judge: what the verifier says about the world an agent left, in a box the agent never saw."""
+"""Judge: the rewards of a trial, from the files and the answer that the agent left."""
 
 from collections.abc import Sequence
 
-from rsi.domain.rewards import rewards_from
 from rsi.domain.task import Answer, Task
 from rsi.domain.trial import Judgement
-from rsi.errors import TrialFault
 from rsi.ports import BoxFile, BoxSpec, Clock, Sandbox
-
-REWARD_JSON = "/logs/verifier/reward.json"
-REWARD_TXT = "/logs/verifier/reward.txt"
-ANSWER = "/logs/agent/answer.txt"
+from rsi.steps.judge.cases import rewards_by_cases
+from rsi.steps.judge.script import ANSWER, rewards_by_script
 
 
 def judge(
     task: Task, answer: str, left: Sequence[BoxFile], sandbox: Sandbox, clock: Clock
 ) -> Judgement:
-    """The rewards that the task's verifier declares (Harbor's layout, schema 1.4).
+    """The rewards of what an agent left, found in a fresh box.
 
-    Only the files that the agent left travel, into a fresh box; tests are laid after them, so
-    that nothing the agent wrote can stand in their place.
-    Raises TrialFault("verifier", …) when no reward can be read, and what `Sandbox.box` raises.
+    Only the files that the agent left travel. A task with cases is judged from outside: its
+    solution runs in a process of its own, and what it gives is compared here. Any other is judged
+    by its tests/test.sh (Harbor's layout, schema 1.4), laid after the agent's files, so that
+    nothing that the agent wrote can stand in its place.
+    Raises TrialFault("verifier", …) when no reward can be had, and what `Sandbox.box` raises.
     """
     begun = clock.monotonic_s()
     spec = BoxSpec(image=task.image, workdir=task.workdir, life_s=task.verifier_timeout_s + 30)
     with sandbox.box(spec) as box:
         box.put(_world(task, answer, left))
-        ran = box.run(
-            ["bash", "/tests/test.sh"], timeout_s=task.verifier_timeout_s, cwd=task.workdir
-        )
-        if ran.is_timeout:
-            limit_s = task.verifier_timeout_s
-            raise TrialFault("verifier", f"tests/test.sh ran longer than {limit_s:g} s")
-        box.stop_all()
-        found = {file.path: file.content for file in box.get(["/logs/verifier"])}
-    rewards = rewards_from(found.get(REWARD_JSON), found.get(REWARD_TXT))
+        rewards = rewards_by_cases(task, box) if task.cases else rewards_by_script(task, box)
     return Judgement(rewards=rewards, elapsed_s=clock.monotonic_s() - begun)
 
 
@@ -46,7 +36,8 @@ def _world(task: Task, answer: str, left: Sequence[BoxFile]) -> list[BoxFile]:
     if not whole_workdir:
         world += [BoxFile.of(task.workdir, file) for file in task.files]
     world += left
-    world += [BoxFile.of("/tests", file) for file in task.tests]
+    if not task.cases:
+        world += [BoxFile.of("/tests", file) for file in task.tests]
     if task.answer is Answer.STDOUT:
         world.append(BoxFile(ANSWER, answer.encode("utf-8", "replace")))
     return world
