@@ -43,42 +43,111 @@ INSIDE_UID = 1000
 libc = private_root.libc
 
 
-def main():
-    """Serves requests until the owner is gone."""
+def main(process="/proc/self"):
+    """Serves requests until the owner is gone; `process` is where control groups are told."""
     owner = socket.socket(fileno=os.dup(0))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel takes in the dead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(owner, MESSAGE_BYTES, 1)
-        if not message:
-            return
-        request = json.loads(message)
-        if "end" in request:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(request["end"], signal.SIGKILL)
-            continue
+    boxes = Boxes(box_cgroup.Groups(process))
+    try:
+        while True:
+            if owner in select.select([owner, boxes.wake], [], [], boxes.pause_s())[0]:
+                message, descriptors, _, _ = socket.recv_fds(owner, MESSAGE_BYTES, 1)
+                if not message:
+                    return
+                answer(owner, boxes, json.loads(message), descriptors)
+            boxes.tidy()
+    finally:
+        boxes.end_all()
+
+
+def answer(owner, boxes, request, descriptors):
+    """Makes a box, or ends one."""
+    if "end" in request:
+        boxes.end(request["end"])
+        return
+    holder = boxes.start(request, descriptors[0])
+    os.close(descriptors[0])
+    owner.sendall(holder.to_bytes(4, "big"))
+
+
+class Boxes:
+    """The boxes that run, each by the process that holds it, and the control groups to remove."""
+
+    def __init__(self, groups):
+        self.groups, self.running = groups, {}
+        self.ended, self.tries = groups.left_behind(), 0
+        self.wake, written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+
+    def start(self, request, stream):
+        """The process that holds a new box. A box whose limits can't be set says so itself."""
+        group = fault = None
+        try:
+            group = self.groups.make(request)
+        except OSError as error:
+            fault = error
         try:
             holder = os.fork()
         except OSError:
             holder = NO_HOLDER
         if holder == 0:
-            hold(request, descriptors[0])
-        os.close(descriptors[0])
-        owner.sendall(holder.to_bytes(4, "big"))
+            hold(request, stream, group, fault)
+        if holder == NO_HOLDER and group is not None:
+            self.ended.append(group)
+        else:
+            self.running[holder] = group
+        return holder
+
+    def end(self, holder):
+        """Kills a box, if it runs."""
+        if holder in self.running:
+            os.kill(holder, signal.SIGKILL)
+
+    def end_all(self):
+        """Kills every box and waits for their control groups to be gone, a little while."""
+        for holder in self.running:
+            os.kill(holder, signal.SIGKILL)
+        deadline = time.monotonic() + END_LIMIT_S
+        while (self.running or self.ended) and time.monotonic() < deadline:
+            select.select([self.wake], [], [], self.pause_s())
+            self.tidy()
+
+    def tidy(self):
+        """Takes in the dead, and removes the groups that have nobody left in them."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.wake, MESSAGE_BYTES)
+        with contextlib.suppress(ChildProcessError):
+            while (holder := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                group = self.running.pop(holder)
+                self.tries = 0
+                if group is not None:
+                    self.ended.append(group)
+        self.ended = [group for group in self.ended if not group.remove()]
+        self.tries += 1
+
+    def pause_s(self):
+        """How long to wait before looking again at groups that were not empty."""
+        return min(0.01 * 2**self.tries, 5) if self.ended or self.tries == 0 else None
 
 
-def hold(request, stream):
+def hold(request, stream, group, fault):
     """Makes the box's PID 1 and waits for its end; killing this process kills the box."""
     try:
+        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         for number in (0, 1):
             os.dup2(stream, number)
         os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        if fault is not None:
+            raise fault
+        group.open()
         os.chdir(request["root"])
         uid = enter_namespaces(request["uid"])
         if os.fork() == 0:
-            live(request, uid)
+            live(request, uid, group)
+        group.close()
         null = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1):
             os.dup2(null, number)
