@@ -1,34 +1,37 @@
 """Makes boxes of Linux namespaces, one after another, for the process that it was started by.
 
 Standard input is a socket. Each message on it is a JSON request with one descriptor, the stream
-of the box to be: {root, folders, uid, pids, memory_mb}. The answer is the process that holds the
-box; a second kind of message, {end}, kills such a process. The end of input ends everything.
+of the box to be: {root, folders, uid, pids, memory_mb, cpus}. The answer is the process that holds
+the box; a second kind of message, {end}, kills such a process. The end of input ends everything.
 
 The launcher imports all that a box needs once; a box is a fork of it, in mount, pid, network, ipc
 and uts namespaces of its own (and a user namespace, unless it may do without), without any
-capability, with a filter on its system calls, served by box_helper as PID 1. It does not protect
-against a hole in the kernel, and without cgroups it can't limit what all processes of a box use
-together. Standard library only; it never imports rsi.
+capability, with a filter on its system calls, served by box_helper as PID 1. Where control groups
+can be made (box_cgroup) they limit what all processes of a box use together; elsewhere nothing
+does. It does not protect against a hole in the kernel. Standard library only; it never imports rsi.
 """
 
 import contextlib
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import box_cgroup
 import box_frames
 import box_helper
 import call_filter
 import private_root
 
 NEW_NS, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000
-NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
+NEW_CGROUP, NEW_USER, NEW_PID, NEW_NET = 0x02000000, 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 CAPABILITIES_3 = 0x20080522
 LAST_CAPABILITY = 63
@@ -37,6 +40,9 @@ OPEN_FILES = 512
 ROOM_MB = 256
 """Address space that a process needs beside its memory."""
 NO_HOLDER = 0xFFFFFFFF
+END_LIMIT_S = 1.5
+"""For the control groups at the end; their owner waits a little longer for the launcher."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.01, 5
 INSIDE_UID = 1000
 """The agent's id inside a user namespace."""
 
@@ -50,7 +56,7 @@ def main(process="/proc/self"):
     boxes = Boxes(box_cgroup.Groups(process))
     try:
         while True:
-            if owner in select.select([owner, boxes.wake], [], [], boxes.pause_s())[0]:
+            if owner in select.select([owner, boxes.wake], [], [], boxes.wait_s())[0]:
                 message, descriptors, _, _ = socket.recv_fds(owner, MESSAGE_BYTES, 1)
                 if not message:
                     return
@@ -75,28 +81,26 @@ class Boxes:
 
     def __init__(self, groups):
         self.groups, self.running = groups, {}
-        self.ended, self.tries = groups.left_behind(), 0
+        self.ended, self.pause_s = groups.left_behind(), FIRST_PAUSE_S
         self.wake, written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
 
     def start(self, request, stream):
-        """The process that holds a new box. A box whose limits can't be set says so itself."""
-        group = fault = None
+        """The process that holds a new box; a box whose limits can't be set says so itself."""
+        fault = None
         try:
             group = self.groups.make(request)
         except OSError as error:
-            fault = error
+            group, fault = box_cgroup.Group("", ()), error
         try:
             holder = os.fork()
         except OSError:
-            holder = NO_HOLDER
+            self.ended.append(group)
+            return NO_HOLDER
         if holder == 0:
             hold(request, stream, group, fault)
-        if holder == NO_HOLDER and group is not None:
-            self.ended.append(group)
-        else:
-            self.running[holder] = group
+        self.running[holder] = group
         return holder
 
     def end(self, holder):
@@ -110,25 +114,23 @@ class Boxes:
             os.kill(holder, signal.SIGKILL)
         deadline = time.monotonic() + END_LIMIT_S
         while (self.running or self.ended) and time.monotonic() < deadline:
-            select.select([self.wake], [], [], self.pause_s())
+            select.select([self.wake], [], [], FIRST_PAUSE_S)
             self.tidy()
 
     def tidy(self):
         """Takes in the dead, and removes the groups that have nobody left in them."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.wake, MESSAGE_BYTES)
+        self.pause_s = min(2 * self.pause_s, LAST_PAUSE_S)
         with contextlib.suppress(ChildProcessError):
             while (holder := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                group = self.running.pop(holder)
-                self.tries = 0
-                if group is not None:
-                    self.ended.append(group)
+                self.ended.append(self.running.pop(holder))
+                self.pause_s = FIRST_PAUSE_S
         self.ended = [group for group in self.ended if not group.remove()]
-        self.tries += 1
 
-    def pause_s(self):
-        """How long to wait before looking again at groups that were not empty."""
-        return min(0.01 * 2**self.tries, 5) if self.ended or self.tries == 0 else None
+    def wait_s(self):
+        """How long until groups that were not empty are looked at again."""
+        return self.pause_s if self.ended else None
 
 
 def hold(request, stream, group, fault):
@@ -157,14 +159,17 @@ def hold(request, stream, group, fault):
     os._exit(0)
 
 
-def live(request, uid):
+def live(request, uid, group):
     """Becomes the box: a private root, no rights, and then the helper."""
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        group.enter()
+        # Only for the box not to see where the machine has its group.
+        libc.unshare(NEW_CGROUP)
         socket.sethostname("box")
         private_root.enter_root(request["folders"], uid)
-        set_limits(request)
+        set_limits(request, "memory" in group.controllers)
         give_up_rights(uid)
         call_filter.filter_calls()
         # Nothing may be imported from now on: the box's files are not the machine's.
@@ -210,18 +215,20 @@ def map_inside(uid, gid):
             file.write(text)
 
 
-def set_limits(request):
+def set_limits(request, is_memory_limited):
     """Limits of each process, and of the processes of this user id."""
     largest_file = max(request["folders"].values()) << 20
+    # Address space isn't memory: it is limited only where nothing better is.
+    room = resource.RLIM_INFINITY if is_memory_limited else (request["memory_mb"] + ROOM_MB) << 20
     for what, most in (
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_FSIZE, largest_file),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_AS, (request["memory_mb"] + ROOM_MB) << 20),
+        (resource.RLIMIT_AS, room),
         (resource.RLIMIT_NPROC, request["pids"]),
     ):
         hard = resource.getrlimit(what)[1]
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        least = min(most, hard) if hard >= 0 and most >= 0 else max(most, hard)
         resource.setrlimit(what, (least, least))
 
 
@@ -247,4 +254,4 @@ def refuse(error):
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

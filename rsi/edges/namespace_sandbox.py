@@ -108,6 +108,7 @@ class NamespaceSandbox:
                 "uid": uid,
                 "pids": spec.pids,
                 "memory_mb": spec.memory_mb,
+                "cpus": spec.cpus,
             }
             stream = SocketStream(self._launcher, request)
             try:
