@@ -4,6 +4,7 @@ from rsi.errors import SandboxError, TrialFault
 from rsi.ports import Box, BoxSpec
 
 PROBE_SPEC = BoxSpec(pids=32, memory_mb=128, disk_mb=8, life_s=90)
+PROCESSOR_SPEC = BoxSpec(pids=8, memory_mb=128, disk_mb=8, life_s=90, cpus=0.1)
 PROBE_LIMIT_S = 30
 MORE_PROCESSES = 64
 HOLES = """
@@ -69,6 +70,14 @@ while full + dead < 5:
 print("held" if full == 5 else "limited")
 """
 """Prints `held` when five processes may hold 450 MB together; leaves them for `stop_all`."""
+SHARE = """
+import time
+begin, used = time.monotonic(), time.process_time()
+while time.monotonic() < begin + 0.25:
+    pass
+print((time.process_time() - used) / (time.monotonic() - begin))
+"""
+"""Prints what share of one processor a busy loop gets."""
 
 
 def probe(box: Box) -> tuple[str, ...]:
@@ -93,6 +102,17 @@ def probe(box: Box) -> tuple[str, ...]:
             "choose another sandbox with RSI_SANDBOX, and run again"
         )
     return tuple(missing)
+
+
+def processor_share(box: Box) -> float:
+    """The share of one processor that a busy loop gets in the box.
+
+    A low one shows a limit only on a machine that has nothing else to do. Raises SandboxError.
+    """
+    try:
+        return float(_python(box, SHARE))
+    except (TrialFault, ValueError) as error:
+        raise SandboxError(f"a box was made but doesn't work: {error}") from error
 
 
 def _python(box: Box, code: str) -> str:

@@ -132,9 +132,7 @@ def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
     except SandboxError as error:
         if chosen.sandbox == "docker":
             raise
-        say(
-            f"Sandbox: Linux namespaces, with no limit on memory of all processes together: {error}"
-        )
+        say(f"Sandbox: Linux namespaces (rsi doctor says what they can't guarantee): {error}")
         return None
     image = stage(chosen.state_dir / "image", say)
 

@@ -111,6 +111,14 @@ class Group:
         while self.opened:
             os.close(self.opened.pop())
 
+    def stops(self):
+        """How often the kernel has stopped the group for having used its share of the processor."""
+        for folder in self.folders:
+            words = read_words(f"{folder}/cpu.stat")
+            if "nr_throttled" in words:
+                return int(words[words.index("nr_throttled") + 1])
+        return 0
+
     def remove(self):
         """Whether the group is gone now; one that still has processes stays."""
         left = []

@@ -2,7 +2,8 @@
 
 Standard input is a socket. Each message on it is a JSON request with one descriptor, the stream
 of the box to be: {root, folders, uid, pids, memory_mb, cpus}. The answer is the process that holds
-the box; a second kind of message, {end}, kills such a process. The end of input ends everything.
+the box. Another message, {end}, kills such a process; {stops} is answered by how often the kernel
+has stopped its box for having used its share of the processor. The end of input ends everything.
 
 The launcher imports all that a box needs once; a box is a fork of it, in mount, pid, network, ipc
 and uts namespaces of its own (and a user namespace, unless it may do without), without any
@@ -67,13 +68,16 @@ def main(process="/proc/self"):
 
 
 def answer(owner, boxes, request, descriptors):
-    """Makes a box, or ends one."""
+    """Makes a box, ends one, or tells how often its processor limit was felt."""
     if "end" in request:
         boxes.end(request["end"])
         return
-    holder = boxes.start(request, descriptors[0])
-    os.close(descriptors[0])
-    owner.sendall(holder.to_bytes(4, "big"))
+    if "stops" in request:
+        number = boxes.stops(request["stops"])
+    else:
+        number = boxes.start(request, descriptors[0])
+        os.close(descriptors[0])
+    owner.sendall(number.to_bytes(4, "big"))
 
 
 class Boxes:
@@ -107,6 +111,10 @@ class Boxes:
         """Kills a box, if it runs."""
         if holder in self.running:
             os.kill(holder, signal.SIGKILL)
+
+    def stops(self, holder):
+        """How often the kernel has stopped a box for having used its share of the processor."""
+        return self.running[holder].stops() if holder in self.running else 0
 
     def end_all(self):
         """Kills every box and waits for their control groups to be gone, a little while."""

@@ -75,6 +75,8 @@ def check_sandbox(facts: BoxFacts) -> Check:
     found = f"{facts.engine}, level {facts.level}"
     if facts.missing:
         found += f"; not guaranteed: {'; '.join(facts.missing)}"
+    elif facts.level == "contained":
+        found += "; every limit holds, and system calls are filtered by a deny-list"
     if facts.level == "isolated":
         return Check(name="sandbox", status="ok", found=found)
     status: Literal["warning", "fault"] = "warning" if facts.level == "contained" else "fault"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rsi.box_probe import PROBE_SPEC, probe
+from rsi.box_probe import PROBE_SPEC, PROCESSOR_SPEC, probe, processor_share
 from rsi.box_protocol import HelperBox, folders
 from rsi.domain.trial import BoxFacts
 from rsi.errors import DiskError, SandboxError, TrialFault
@@ -46,12 +46,14 @@ class NamespaceSandbox:
         sandboxes: Path,
         state: Path,
         disk_floor_mb: int = 512,
+        process: Path = Path("/proc/self"),
     ) -> None:
-        """`sandboxes` holds the launcher; `state` is where the disk floor is measured. Nothing is
-        started before the first box."""
+        """`sandboxes` holds the launcher; `state` is where the disk floor is measured; `process`
+        tells the launcher its mounts and control groups. Nothing is started before the first box.
+        """
         self._root, self._digest = root, image_digest
         self._state, self._floor_mb = state, disk_floor_mb
-        self._launcher = Launcher(sandboxes / "namespace_launcher.py")
+        self._launcher = Launcher(sandboxes / "namespace_launcher.py", process)
         self._facts: BoxFacts | None = None
         self._lock = threading.Lock()
         self._uids = Uids()
@@ -87,7 +89,7 @@ class NamespaceSandbox:
         self._launcher.close()
 
     def _probe(self) -> BoxFacts:
-        """Tries the limits that only cgroups can give, from inside a box."""
+        """Tries the limits that only control groups can give, from inside a box."""
         with contextlib.ExitStack() as stack:
             try:
                 box = stack.enter_context(self._started(PROBE_SPEC))
@@ -95,12 +97,31 @@ class NamespaceSandbox:
                 raise SandboxError(
                     f"this kernel refuses a sandbox of namespaces ({fault.reason}); {HELP}"
                 ) from fault
-            missing = ("share of the processor", *probe(box))
+            missing = probe(box)
+        if not self._limits_processor():
+            missing = (*missing, "share of the processor")
         return BoxFacts(engine="namespaces", level="contained", image=self._digest, missing=missing)
+
+    def _limits_processor(self) -> bool:
+        """Whether a busy loop gets less than it could, and the kernel says that it was stopped."""
+        with self._stream(PROCESSOR_SPEC) as stream:
+            share = processor_share(self._greeted(stream, PROCESSOR_SPEC))
+            return share < 0.5 and stream.stops() > 0
 
     @contextmanager
     def _started(self, spec: BoxSpec) -> Iterator[HelperBox]:
+        with self._stream(spec) as stream:
+            yield self._greeted(stream, spec)
+
+    def _greeted(self, stream: "SocketStream", spec: BoxSpec) -> HelperBox:
         facts = self._facts or BoxFacts(engine="namespaces", level="contained", image=self._digest)
+        box = HelperBox(stream, facts, spec.workdir)
+        box.greet(b"", GREET_LIMIT_S)
+        return box
+
+    @contextmanager
+    def _stream(self, spec: BoxSpec) -> Iterator["SocketStream"]:
+        """A new box's stream; the box ends with it."""
         with self._uids.one() as uid:
             request = {
                 "root": str(self._root),
@@ -112,9 +133,7 @@ class NamespaceSandbox:
             }
             stream = SocketStream(self._launcher, request)
             try:
-                box = HelperBox(stream, facts, spec.workdir)
-                box.greet(b"", GREET_LIMIT_S)
-                yield box
+                yield stream
             finally:
                 stream.close()
 
@@ -144,8 +163,8 @@ class Uids:
 class Launcher:
     """The process that makes boxes: started at the first one, and again should it die."""
 
-    def __init__(self, program: Path) -> None:
-        self._program = program
+    def __init__(self, program: Path, process: Path) -> None:
+        self._program, self._process_files = program, process
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
@@ -156,20 +175,29 @@ class Launcher:
         with self._lock:
             if self._closed:
                 raise SandboxError("this sandbox is closed; open another one")
-            try:
-                channel = self._open()
-                channel.settimeout(GREET_LIMIT_S)
-                socket.send_fds(channel, [json.dumps(request).encode()], [stream.fileno()])
-                holder = int.from_bytes(channel.recv(4), "big")
-            except OSError as error:
-                self._stop()
-                raise SandboxError(
-                    f"the namespace launcher {self._program} can't be used: {error}"
-                ) from error
+            holder = self._ask(request, [stream.fileno()])
             if holder in (0, NO_HOLDER):
                 self._stop()
                 raise TrialFault("sandbox", "the namespace launcher could not make a process")
             return holder
+
+    def stops(self, holder: int) -> int:
+        """How often the kernel has stopped a box for having used its share of the processor."""
+        with self._lock:
+            return self._ask({"stops": holder}, [])
+
+    def _ask(self, request: dict[str, object], descriptors: list[int]) -> int:
+        """The launcher's answer, a number. Raises SandboxError."""
+        try:
+            channel = self._open()
+            channel.settimeout(GREET_LIMIT_S)
+            socket.send_fds(channel, [json.dumps(request).encode()], descriptors)
+            return int.from_bytes(channel.recv(4), "big")
+        except OSError as error:
+            self._stop()
+            raise SandboxError(
+                f"the namespace launcher {self._program} can't be used: {error}"
+            ) from error
 
     def end(self, holder: int) -> None:
         """Kills a box whose end of the stream didn't end it."""
@@ -191,7 +219,7 @@ class Launcher:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", str(self._program)],
+                [sys.executable, "-I", "-S", "-B", str(self._program), str(self._process_files)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -241,6 +269,10 @@ class SocketStream:
                 raise EOFError
             data += chunk
         return bytes(data)
+
+    def stops(self) -> int:
+        """How often the kernel has stopped the box for having used its share of the processor."""
+        return self._launcher.stops(self._holder)
 
     def close(self) -> None:
         """The end of input ends the helper, and with it every process of the box."""
