@@ -123,6 +123,11 @@ class BoxSpec:
     """The limits of one box; network is always off."""
 
     image: str | None = None
+    context: tuple[TaskFile, ...] = field(default=(), compare=False, repr=False)
+    """What the image is built from where it isn't there; its name stands for the content."""
+    build_limit_s: float = field(default=600.0, compare=False)
+    has_image_files: bool = True
+    """Whether `workdir` begins with what the image has there, and not empty."""
     workdir: str = "/work"
     memory_mb: int = 256
     cpus: float = 1.0
@@ -130,6 +135,18 @@ class BoxSpec:
     disk_mb: int = 32
     life_s: float = 120.0
     """The box removes itself after this long, whatever happens."""
+
+    @classmethod
+    def of(cls, task: Task, life_s: float, *, has_image_files: bool = True) -> "BoxSpec":
+        """A box for the task, with the plain limits."""
+        return cls(
+            image=task.image_name,
+            context=task.context,
+            build_limit_s=task.build_timeout_s,
+            has_image_files=has_image_files,
+            workdir=task.workdir,
+            life_s=life_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)

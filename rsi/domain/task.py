@@ -8,7 +8,10 @@ from typing import Any
 from pydantic import Field
 
 from rsi.domain.cases import Case
-from rsi.domain.values import Digest, Value, digest_value
+from rsi.domain.values import Digest, Value, canonical_json, digest_bytes, digest_value, short
+
+BUILT_IMAGES = "rsi-task"
+"""The name of images that are built of tasks' contexts; each has a tag of its own."""
 
 
 class Split(StrEnum):
@@ -57,6 +60,9 @@ class Task(Value):
     artifacts: tuple[str, ...] = ()
     """What is copied from the agent's box to the verifier's; none stands for all of `workdir`."""
     image: str | None = None
+    context: tuple[TaskFile, ...] = ()
+    """What the image is built from, a Dockerfile among it, where that is how it is had."""
+    build_timeout_s: float = Field(default=600, gt=0)
     agent_timeout_s: float = Field(default=60, gt=0)
     verifier_timeout_s: float = Field(default=30, gt=0)
     made_by: str = "suite"
@@ -71,8 +77,18 @@ class Task(Value):
         """A copy with some fields changed, and with a digest of its own."""
         copied = super().model_copy(update=update, deep=deep)
         # pydantic copies cached properties too: the digest would be the original's.
-        copied.__dict__.pop("digest", None)
+        for name in ("digest", "image_name"):
+            copied.__dict__.pop(name, None)
         return copied
+
+    @cached_property
+    def image_name(self) -> str | None:
+        """The image of its boxes; None stands for rsi's own. One that is built is named by its
+        context, so that the same context is built once."""
+        if self.image is not None or not self.context:
+            return self.image
+        files = [file.model_dump(mode="json") for file in self.context]
+        return f"{BUILT_IMAGES}:{short(digest_bytes(canonical_json(files)))}"
 
     @property
     def is_judged_outside(self) -> bool:
@@ -80,6 +96,11 @@ class Task(Value):
         cases, or by nothing but the text that it printed. A test.sh beside the agent's files may
         run them, and can then be fooled by them."""
         return bool(self.cases) or (self.answer is Answer.STDOUT and not self.artifacts)
+
+    @property
+    def travels_whole(self) -> bool:
+        """Whether the verifier gets all of `workdir`, so that it also sees what was removed."""
+        return self.answer is Answer.FILES and not self.artifacts
 
     @property
     def artifact_paths(self) -> tuple[str, ...]:

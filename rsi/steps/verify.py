@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rsi.domain.task import Answer, Task
+from rsi.domain.task import Task
 from rsi.domain.trial import Judgement
 from rsi.errors import TrialFault
 from rsi.ports import BoxFile, BoxSpec, Judge, Sandbox
@@ -32,7 +32,7 @@ def verify(task: Task, sandbox: Sandbox, judge: Judge, repeats: int = 2) -> Admi
         faults.append("it has no solution/solve.sh")
     else:
         faults += _tried(repeats, "reference", True, lambda: _reference(task, sandbox, judge))
-    faults += _tried(repeats, "no-op", False, lambda: _no_op(task, judge))
+    faults += _tried(repeats, "no-op", False, lambda: _no_op(task, sandbox, judge))
     return Admission(task, tuple(dict.fromkeys(faults)))
 
 
@@ -51,8 +51,7 @@ def _tried(repeats: int, who: str, wanted: bool, attempt: Callable[[], Judgement
 
 
 def _reference(task: Task, sandbox: Sandbox, judge: Judge) -> Judgement:
-    spec = BoxSpec(image=task.image, workdir=task.workdir, life_s=task.agent_timeout_s + 30)
-    with sandbox.box(spec) as box:
+    with sandbox.box(BoxSpec.of(task, task.agent_timeout_s + 30)) as box:
         box.put([BoxFile.of(task.workdir, file) for file in task.files])
         box.put([BoxFile.of("/solution", file) for file in task.solution])
         ran = box.run(
@@ -67,7 +66,16 @@ def _reference(task: Task, sandbox: Sandbox, judge: Judge) -> Judgement:
     return judge(task, ran.stdout.decode("utf-8", "replace"), left)
 
 
-def _no_op(task: Task, judge: Judge) -> Judgement:
-    untouched = tuple(BoxFile.of(task.workdir, file) for file in task.files)
-    whole_workdir = task.answer is Answer.FILES and not task.artifacts
-    return judge(task, "", untouched if whole_workdir else ())
+def _no_op(task: Task, sandbox: Sandbox, judge: Judge) -> Judgement:
+    return judge(task, "", _untouched(task, sandbox) if task.travels_whole else ())
+
+
+def _untouched(task: Task, sandbox: Sandbox) -> tuple[BoxFile, ...]:
+    """The workdir as the agent finds it."""
+    files = tuple(BoxFile.of(task.workdir, file) for file in task.files)
+    if task.image_name is None:
+        return files
+    # The image may have files of its own there.
+    with sandbox.box(BoxSpec.of(task, task.verifier_timeout_s + 30)) as box:
+        box.put(files)
+        return box.get([task.workdir])

@@ -21,7 +21,8 @@ def judge(
     Raises TrialFault("verifier", …) when no reward can be had, and what `Sandbox.box` raises.
     """
     begun = clock.monotonic_s()
-    spec = BoxSpec(image=task.image, workdir=task.workdir, life_s=task.verifier_timeout_s + 30)
+    life_s = task.verifier_timeout_s + 30
+    spec = BoxSpec.of(task, life_s, has_image_files=not task.travels_whole)
     with sandbox.box(spec) as box:
         box.put(_world(task, answer, left))
         rewards = rewards_by_cases(task, box) if task.cases else rewards_by_script(task, box)

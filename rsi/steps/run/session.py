@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rsi.domain.contract import Contract
 from rsi.domain.rendering import Messages, render
@@ -74,12 +74,11 @@ class Session:
 
     def box_spec(self) -> BoxSpec:
         room = self.contract.workspace
-        return BoxSpec(
-            image=self.task.image or room.image,
-            workdir=self.task.workdir,
+        return replace(
+            BoxSpec.of(self.task, min(room.time_s, self.task.agent_timeout_s) + 30),
+            image=self.task.image_name or room.image,
             memory_mb=room.memory_mb,
             cpus=room.cpus,
             pids=room.pids,
             disk_mb=room.disk_mb,
-            life_s=min(room.time_s, self.task.agent_timeout_s) + 30,
         )
