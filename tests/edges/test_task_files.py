@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rsi.domain.cases import CallCase, RunCase
 from rsi.domain.task import Answer, Split, Task, TaskFile
-from rsi.edges.task_files.dockerfile import NotPlain, laid_out
+from rsi.edges.task_files.dockerfile import NotPlain, laid_out, workdir_of
 from rsi.edges.task_files.reading import TaskRead, read_task
 from rsi.edges.task_files.source import FolderSource, split_of
 from rsi.edges.task_files.writing import write_task
@@ -211,14 +211,65 @@ def test_more_than_the_limit_is_refused(foreign: Path) -> None:
     assert "larger than 16 MiB" in _faults(foreign)
 
 
-def test_an_image_that_must_be_built_is_asked_for(foreign: Path) -> None:
-    with pytest.raises(
-        TaskError, match="has a RUN instruction, so it must be built: `docker build"
-    ):
-        _with(foreign, "environment/Dockerfile", DOCKERFILE + "RUN apt-get install jq\n")
-    text = TOML.replace("[environment]", '[environment]\ndocker_image = "acme:1"')
+def test_an_image_that_must_be_built_is_kept_with_all_beside_it(foreign: Path) -> None:
+    built = DOCKERFILE + "RUN apt-get install jq\nWORKDIR sub\n"
+    (foreign / "task.toml").write_text(TOML.replace('workdir = "/work"', "build_timeout_sec = 9"))
+    (foreign / "environment/setup.sh").write_text("true\n")
+    (foreign / "environment/setup.sh").chmod(0o755)
+    read = _with(foreign, "environment/Dockerfile", built)
+    made = read.task
+    assert read.warnings == ()
+    assert (made.files, made.image, made.workdir) == ((), None, "/work/sub")
+    assert [(file.path, file.executable) for file in made.context] == [
+        ("Dockerfile", False),
+        ("in.csv", False),
+        ("setup.sh", True),
+    ]
+    assert made.build_timeout_s == 9
+    assert made.image_name is not None
+    assert made.image_name.startswith("rsi-task:")
+    again = _with(foreign, "environment/in.csv", "a,b\n3,4\n").task
+    assert again.digest != made.digest
+    assert again.image_name != made.image_name
+    assert made.model_copy(update={"context": again.context}).image_name == again.image_name
+
+
+def test_an_image_that_is_named_is_not_built(foreign: Path) -> None:
+    (foreign / "environment/Dockerfile").write_text(f"{DOCKERFILE}RUN true\nWORKDIR /srv\n")
+    plain = TOML.replace('workdir = "/work"\n', "")
+    text = plain.replace("[environment]", '[environment]\ndocker_image = "acme:1"')
     read = _with(foreign, "task.toml", text)
-    assert (read.task.image, read.task.files) == ("acme:1", ())
+    assert (read.task.image, read.task.files, read.task.context) == ("acme:1", (), ())
+    assert (read.task.workdir, read.warnings) == ("/srv", ())
+    (warning,) = _with(foreign, "task.toml", f'{plain}[metadata.rsi]\nimage = "own:1"\n').warnings
+    assert "it isn't built: `image` below [metadata.rsi]" in warning
+    assert read_task(foreign).task.context == ()
+
+
+def test_a_working_folder_that_is_not_known_is_told(foreign: Path) -> None:
+    shutil.rmtree(foreign / "environment")
+    text = TOML.replace('workdir = "/work"', 'docker_image = "acme:1"')
+    read = _with(foreign, "task.toml", text)
+    assert read.task.workdir == "/work"
+    assert "isn't known: /work is used; set `workdir`" in "".join(read.warnings)
+    (foreign / "task.toml").write_text(TOML.replace('workdir = "/work"', ""))
+    read = _with(foreign, "environment/Dockerfile", "FROM x\nRUN true\nWORKDIR /\n")
+    assert read.task.workdir == "/work"
+    assert "can't work in /" in "".join(read.warnings)
+    (foreign / "task.toml").write_text(TOML.replace('"/work"', '"/"'))
+    assert "must be absolute and below /" in _faults(foreign)
+
+
+def test_a_dockerfile_that_makes_no_image_is_a_fault(foreign: Path) -> None:
+    (foreign / "environment/Dockerfile").write_text("RUN true\n")
+    assert "it has no FROM" in _faults(foreign)
+    (foreign / "environment/Dockerfile").write_bytes(b"FROM x\nRUN \xff\n")
+    assert "byte 11 is not UTF-8" in _faults(foreign)
+
+
+def test_ignored_files_leave_the_building_to_the_engine(foreign: Path) -> None:
+    read = _with(foreign, "environment/.dockerignore", "secret\n")
+    assert len(read.task.context) == 3
 
 
 def test_a_task_without_an_environment_is_refused(foreign: Path) -> None:
@@ -288,9 +339,33 @@ def test_any_other_dockerfile_must_be_built(lines: str) -> None:
         laid_out(f"FROM x\n{lines}\n", CONTEXT)
 
 
+@pytest.mark.parametrize(
+    ("lines", "workdir"),
+    [
+        ("FROM x\nRUN true\nWORKDIR /a", "/a"),
+        ("FROM x\nWORKDIR /a/../b/\nWORKDIR c", "/b/c"),
+        ("FROM x AS one\nWORKDIR /a\nFROM y\nRUN true", None),
+        ("FROM x as One\nWORKDIR /a\nFROM one\nWORKDIR b", "/a/b"),
+        ("ARG V=1\nFROM --platform=linux x:$V\nWORKDIR /a\nUSER me", "/a"),
+        ("FROM x\nWORKDIR a", None),
+        ("FROM x\nWORKDIR /a\nWORKDIR $HOME", None),
+        ("FROM x\nWORKDIR $HOME\nWORKDIR /a", "/a"),
+        ("FROM x\nWORKDIR", None),
+        ("FROM x\nWORKDIR /a\nRUN \\", None),
+        ("FROM", None),
+        ("", None),
+    ],
+)
+def test_the_working_folder_of_an_image_is_read_where_the_text_tells(
+    lines: str, workdir: str | None
+) -> None:
+    assert workdir_of(lines) == workdir
+
+
 @given(st.text(max_size=60))
 def test_any_dockerfile_is_plain_or_not(text: str) -> None:
     for lines in (text, f"FROM x\nCOPY {text} /x", f"FROM x\nCOPY {text}"):
+        workdir_of(lines)
         try:
             laid_out(lines, CONTEXT)
         except NotPlain as reason:
@@ -332,6 +407,10 @@ def tasks(draw: st.DrawFn) -> Task:
             for path in draw(st.permutations(paths))
         )
 
+    is_built = draw(st.booleans())
+    context = sorted(files(), key=lambda file: file.path) if is_built else []
+    dockerfile = TaskFile(path="Dockerfile", content=b"FROM x\nRUN true\n")
+
     return Task(
         name=draw(st.from_regex(r"[a-z]{1,5}/[a-z0-9._-]{1,5}", fullmatch=True)),
         suite=draw(TEXT.filter(bool)),
@@ -340,12 +419,14 @@ def tasks(draw: st.DrawFn) -> Task:
         instruction=draw(TEXT),
         answer=draw(st.sampled_from(Answer)),
         workdir=draw(st.sampled_from(["/work", "/srv/a-b"])),
-        files=files(),
+        files=() if is_built else files(),
+        context=(dockerfile, *context) if is_built else (),
+        build_timeout_s=draw(st.floats(0.1, 1e9)) if is_built else 600,
         tests=files("test.sh"),
         cases=draw(st.lists(CASES, max_size=2).map(tuple)),
         solution=files(),
         artifacts=draw(st.sampled_from([(), ("out.txt",), ("/work/a", "b/c")])),
-        image=draw(st.sampled_from([None, "acme/base:1"])),
+        image=None if is_built else draw(st.sampled_from([None, "acme/base:1"])),
         agent_timeout_s=draw(st.floats(0.1, 1e9)),
         verifier_timeout_s=draw(st.floats(0.1, 1e9)),
         made_by=draw(TEXT.filter(bool)),
@@ -397,6 +478,9 @@ def test_writing_again_changes_nothing_and_another_task_is_kept(tmp_path: Path) 
         {"instruction": "\ud800"},
         {"agent_timeout_s": float("inf")},
         {"workdir": "work"},
+        {"context": (TaskFile(path="Dockerfile", content=b"FROM x"),)},
+        {"context": (TaskFile(path="Dockerfile", content=b"FROM x\nRUN a"),), "image": "x"},
+        {"context": (TaskFile(path="../Dockerfile", content=b"FROM x\nRUN a"),)},
         {"artifacts": ("../x",)},
     ],
 )

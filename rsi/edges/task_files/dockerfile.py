@@ -1,4 +1,5 @@
-"""Dockerfiles so plain that they needn't be built: FROM, WORKDIR, ENV, COPY and ADD of files."""
+"""Dockerfiles as texts: those so plain that they needn't be built (FROM, WORKDIR, ENV, COPY and
+ADD of files), and where the others work."""
 
 import fnmatch
 import json
@@ -53,6 +54,39 @@ def laid_out(text: str, context: Sequence[TaskFile]) -> Laid:
     if not laid.image:
         raise NotPlain("it has no FROM")
     return laid
+
+
+def has_from(text: str) -> bool:
+    """Whether an image can be built of it at all."""
+    return any(re.match(r"\s*FROM\s", line, re.IGNORECASE) for line in text.split("\n"))
+
+
+def workdir_of(text: str) -> str | None:
+    """The folder that the last stage ends in; None where the text doesn't tell."""
+    stages: dict[str, str | None] = {}
+    stage = ""
+    try:
+        for name, rest in _instructions(text):
+            if name == "FROM":
+                image, *rest_words = [word for word in rest.split() if word[:2] != "--"] or [""]
+                is_named = len(rest_words) == 2 and rest_words[0].lower() == "as"
+                stage = rest_words[1].lower() if is_named else f"#{len(stages)}"
+                stages[stage] = stages.get(image.lower())
+            elif name == "WORKDIR":
+                stages[stage] = _moved(stages.get(stage), rest)
+    except NotPlain:
+        return None
+    return stages.get(stage)
+
+
+def _moved(here: str | None, rest: str) -> str | None:
+    try:
+        (path,) = _words("WORKDIR", rest, count=1)
+    except NotPlain:
+        return None
+    if not path.startswith("/") and here is None:
+        return None
+    return posixpath.normpath(posixpath.join(here or "/", path))
 
 
 def copy_line(source: str, target: str) -> str:

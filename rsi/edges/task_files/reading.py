@@ -13,7 +13,7 @@ from rsi.domain.faults import Fault, check
 from rsi.domain.keys import join_key
 from rsi.domain.places import places_in
 from rsi.domain.task import Task, TaskFile
-from rsi.edges.task_files.dockerfile import Laid, NotPlain, laid_out
+from rsi.edges.task_files.environment import Environment, environment_of, workdir_or_default
 from rsi.edges.task_files.folders import FolderFault, files_below, one_file, path_fault
 from rsi.edges.task_files.harbor import (
     KNOWN_VERSIONS,
@@ -24,14 +24,11 @@ from rsi.edges.task_files.harbor import (
 )
 from rsi.errors import TaskError
 
-DEFAULT_WORKDIR = "/work"
 DEFAULT_AGENT_TIMEOUT_S = 600.0
 """For tasks that name none; the contract's own limit is shorter as a rule."""
+BUILD_TIMEOUT_S = 600.0
+"""Harbor's own; of no matter to a task whose image needn't be built."""
 _LEVELS = {"easy": 1, "medium": 2, "hard": 3}
-_BUILD = (
-    "so it must be built: `docker build -t NAME environment/`, "
-    'then set `docker_image = "NAME"` below [environment]'
-)
 _NOT_IN_SLUG = re.compile(r"[^\w.-]+")
 
 Found = TypeVar("Found")
@@ -71,11 +68,12 @@ def read_task(folder: Path, suite: str = "folder") -> TaskRead:
     tests = tuple(file for file in tests if file.path != case_file)
     if case_file is None and not any(file.path == "test.sh" for file in tests):
         reading.faults.append("tests/test.sh is missing; it must write the reward")
-    laid = _environment(reading, harbor)
+    found = _environment(reading, harbor)
     if reading.faults:
         raise _error(folder, reading.faults)
     rsi = harbor.metadata.rsi
-    workdir = harbor.environment.workdir or laid.workdir or DEFAULT_WORKDIR
+    workdir = workdir_or_default(harbor.environment.workdir, found)
+    reading.warnings += found.warnings
     own = f"{workdir.rstrip('/')}/"
     task = Task(
         name=harbor.task.name or f"local/{_slug(folder.name)}",
@@ -86,14 +84,15 @@ def read_task(folder: Path, suite: str = "folder") -> TaskRead:
         answer=rsi.answer,
         workdir=workdir,
         files=tuple(
-            file.model_copy(update={"path": file.path.removeprefix(own)})
-            for file in laid.files.values()
+            file.model_copy(update={"path": file.path.removeprefix(own)}) for file in found.files
         ),
         tests=tests,
         cases=cases,
         solution=solution,
         artifacts=rsi.artifacts,
         image=rsi.image or harbor.environment.docker_image,
+        context=found.context,
+        build_timeout_s=harbor.environment.build_timeout_sec if found.context else BUILD_TIMEOUT_S,
         agent_timeout_s=harbor.agent.timeout_sec or DEFAULT_AGENT_TIMEOUT_S,
         verifier_timeout_s=harbor.verifier.timeout_sec,
         made_by=rsi.made_by or rsi.suite or suite,
@@ -132,8 +131,8 @@ def _harbor(reading: _Reading) -> HarborTask:
 
 def _place_faults(harbor: HarborTask) -> Iterator[str]:
     workdir = harbor.environment.workdir
-    if workdir is not None and not workdir.startswith("/"):
-        yield f"environment.workdir must be absolute, but is {workdir!r}"
+    if workdir is not None and (not workdir.startswith("/") or workdir == "/"):
+        yield f"environment.workdir must be absolute and below /, but is {workdir!r}"
     for place in (workdir, *harbor.metadata.rsi.artifacts):
         fault = path_fault(place, may_be_absolute=True) if place not in (None, "/") else None
         if fault is not None:
@@ -230,39 +229,15 @@ def _cases(reading: _Reading, tests: Sequence[TaskFile], name: str | None) -> tu
     return checked.value.cases
 
 
-def _environment(reading: _Reading, harbor: HarborTask) -> Laid:
-    """What stands in a box before the agent starts."""
-    context = _files(reading, "environment")
-    names = {file.path for file in context}
-    image = harbor.environment.docker_image
-    if names & {"docker-compose.yaml", "docker-compose.yml"}:
-        reading.faults.append("environment/ has a compose file; a task runs in one box only")
-    elif "Dockerfile" not in names:
-        if image is None:
-            fault = "neither environment/Dockerfile nor [environment] docker_image is there"
-            reading.faults.append(fault)
-    elif image is None:
-        return _plain(reading, context)
-    return Laid()
-
-
-def _plain(reading: _Reading, context: tuple[TaskFile, ...]) -> Laid:
-    (dockerfile,) = [file for file in context if file.path == "Dockerfile"]
-    try:
-        text = dockerfile.content.decode("utf-8-sig").replace("\r\n", "\n")
-        if any(file.path == ".dockerignore" for file in context):
-            raise NotPlain("a .dockerignore stands beside it")
-        laid = laid_out(text, context)
-    except (UnicodeDecodeError, NotPlain) as reason:
-        reading.faults.append(f"environment/Dockerfile: {reason}, {_BUILD}")
-        return Laid()
-    if laid.has_env:
-        reading.warnings.append("environment/Dockerfile: ENV is not used; a box sets its own")
-    if "rsi" not in reading.metadata:
-        note = f"FROM {laid.image} is not used; rsi's own base image runs it instead"
-        hint = "to use it, set `image` below [metadata.rsi]"
-        reading.warnings.append(f"environment/Dockerfile: {note} ({hint})")
-    return laid
+def _environment(reading: _Reading, harbor: HarborTask) -> Environment:
+    found = environment_of(
+        _files(reading, "environment"),
+        docker_image=harbor.environment.docker_image,
+        own_image=harbor.metadata.rsi.image,
+        is_ours="rsi" in reading.metadata,
+    )
+    reading.faults += found.faults
+    return found
 
 
 def _family(metadata: dict[str, Any]) -> str:

@@ -75,11 +75,13 @@ def _check_paths(task: Task) -> None:
         for file in task.files
         if (fault := path_fault(file.path, may_be_absolute=True)) is not None
     ]
-    for part in (task.tests, task.solution):
+    for part in (task.context, task.tests, task.solution):
         faults += [fault for file in part if (fault := path_fault(file.path)) is not None]
-    for files in (task.files, task.tests, task.solution):
+    for files in (task.files, task.context, task.tests, task.solution):
         if len({file.path for file in files}) != len(files):
             faults.append("a path stands twice")
+    if task.context and (task.files or task.image):
+        faults.append("an image to be built leaves no place for other files or another image")
     if not _PLAIN_WORKDIR.fullmatch(task.workdir):
         faults.append(f"the workdir {task.workdir!r} must be absolute, of plain characters")
     if faults:
@@ -96,6 +98,15 @@ def _lay(task: Task, folder: Path) -> None:
         document = CaseFile(cases=task.cases).model_dump(mode="json", exclude_defaults=True)
         text = json.dumps(document, indent=1, ensure_ascii=False)
         _put(folder / "tests" / CASES, TaskFile(path=CASES, content=f"{text}\n".encode()))
+    if task.context:
+        for file in task.context:
+            _put(folder / "environment" / file.path, file)
+    else:
+        _lay_plain(task, folder)
+
+
+def _lay_plain(task: Task, folder: Path) -> None:
+    """A Dockerfile that only copies the task's files."""
     lines = [f"FROM {task.image or BASE_IMAGE}", f"WORKDIR {task.workdir}"]
     for place, file in enumerate(task.files):
         source = f"files/{file.path.lstrip('/')}"
@@ -132,11 +143,14 @@ def _toml(task: Task) -> dict[str, Any]:
         order = _order(files)
         if order != sorted(order):
             rsi[name] = order
+    environment: dict[str, Any] = {"network_mode": "no-network", "workdir": task.workdir}
+    if task.context:
+        environment["build_timeout_sec"] = task.build_timeout_s
     return {
         "schema_version": SCHEMA_VERSION,
         "task": {"name": task.name},
         "metadata": {"rsi": rsi},
-        "environment": {"network_mode": "no-network", "workdir": task.workdir},
+        "environment": environment,
         "agent": {"timeout_sec": task.agent_timeout_s},
         "verifier": {"timeout_sec": task.verifier_timeout_s},
     }
