@@ -155,7 +155,7 @@ class HelperBox:
         """Turns a broken conversation into a TrialFault; the box isn't spoken to again."""
         try:
             yield
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             self._broken = f"the box ended during {call}"
             raise TrialFault("sandbox", f"{self._broken} {error}".strip()) from error
         except (OSError, ValueError, KeyError, TypeError, struct.error) as error:

@@ -1,16 +1,24 @@
 """Finding an engine, and having one of our own that leaves nothing behind."""
 
+import gc
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
 from rsi.edges.docker_sandbox.engine import answers, connect, find_engine, open_engine
+from rsi.edges.docker_sandbox.images import load_image
 from rsi.edges.docker_sandbox.own_engine import OwnEngine
-from rsi.errors import SandboxError
+from rsi.edges.sandbox_image.staging import BaseImage, write_tar
+from rsi.errors import SandboxError, TrialFault
+from rsi.ports import BoxSpec
+from tests.fixtures.sandbox import SANDBOXES
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("dockerd", path=f"{os.environ['PATH']}:/usr/sbin") is None,
@@ -54,6 +62,9 @@ def test_an_address_that_is_none_is_an_os_error(url: str) -> None:
 def test_long_paths_get_a_short_socket(tmp_path: Path) -> None:
     long = tmp_path / ("deep" * 30)
     assert len(OwnEngine(long).url) < 107
+    edge = Path("/" + "x" * 65)  # With the longest of its sockets 104 bytes.
+    assert OwnEngine(edge).url == f"unix://{edge}/docker.sock"
+    assert OwnEngine(edge.with_name("x" * 66)).url.startswith("unix://" + tempfile.gettempdir())
     assert OwnEngine(long).url != OwnEngine(tmp_path / ("deep" * 31)).url
 
 
@@ -106,6 +117,50 @@ def test_an_engine_of_our_own_is_stopped_by_its_last_user(tmp_path: Path) -> Non
     assert processes_of(folder) == []
     assert str(folder) not in Path("/proc/mounts").read_text()
     assert not Path(second.url.removeprefix("unix://")).parent.exists()
+
+
+# The Docker SDK forgets to close its socket when an engine dies (docker-py issue 3268).
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@needs_root
+@pytest.mark.docker
+def test_an_engine_that_was_killed_breaks_trials_and_leaves_nothing(
+    base_image: BaseImage, tmp_path: Path
+) -> None:
+    folder = tmp_path / "engine"
+    engine = OwnEngine(folder)
+    engine.start(lambda: answers(engine.url))
+    sandbox = None
+    try:
+        tar = tmp_path / "base.tar"
+        write_tar(base_image, tar)
+        load_image(engine.url, base_image.tag, lambda: tar)
+        sandbox = DockerSandbox(
+            engine.url, base_image.tag, base_image.digest, SANDBOXES, tmp_path, Limits(1, 1)
+        )
+        with sandbox.box(BoxSpec()) as box:
+            (pid,) = processes_of(folder / "dockerd.pid")
+            os.kill(pid, signal.SIGKILL)
+            begun = time.monotonic()
+            with pytest.raises(TrialFault, match="the box ended"):
+                box.run(["sleep", "30"], timeout_s=30)
+            assert time.monotonic() - begun < 10
+        with pytest.raises(SandboxError, match="doesn't answer"), sandbox.box(BoxSpec()):
+            pass
+        engine.start(lambda: answers(engine.url))
+        with sandbox.box(BoxSpec()) as box:
+            assert box.run(["true"], timeout_s=20).exit_code == 0
+        (pid,) = processes_of(folder / "dockerd.pid")
+        os.kill(pid, signal.SIGKILL)
+    finally:
+        if sandbox is not None:
+            sandbox.close()
+        engine.leave()
+        gc.collect()
+    assert str(folder) not in Path("/proc/mounts").read_text()
+    deadline = time.monotonic() + 15
+    while processes_of(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_of(folder) == []
 
 
 @needs_root

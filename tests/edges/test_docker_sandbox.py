@@ -153,6 +153,24 @@ def test_a_killed_owner_leaves_no_box(
     assert gone(docker_engine.url, owner)
 
 
+@pytest.mark.parametrize("end", ["container", "helper"])
+def test_a_box_that_somebody_ends_breaks_its_own_trial_alone(
+    docker_engine: DockerEngine, make: list[DockerSandbox], end: str
+) -> None:
+    with make[0].box(BoxSpec(pids=35)) as box, make[0].box(BoxSpec(pids=36)) as other:
+        with client(docker_engine.url) as api:
+            for found in map(api.inspect_container, api.containers(quiet=True)):
+                if found["HostConfig"]["PidsLimit"] != 35:
+                    continue
+                if end == "container":
+                    api.remove_container(found["Id"], force=True)
+                else:
+                    os.kill(found["State"]["Pid"], signal.SIGKILL)
+        with pytest.raises(TrialFault, match="sandbox: the box ended"):
+            box.run(["sleep", "20"], timeout_s=20)
+        assert other.run(["true"], timeout_s=20).exit_code == 0
+
+
 def test_only_boxes_of_dead_owners_are_reaped(
     docker_engine: DockerEngine, base_image: BaseImage
 ) -> None:

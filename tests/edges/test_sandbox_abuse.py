@@ -1,5 +1,6 @@
 """What an agent may try in a box, and what comes of it: the same for containers and namespaces."""
 
+import socket
 import time
 from pathlib import Path
 
@@ -77,6 +78,46 @@ def test_a_full_disk_is_the_agents_alone(sandbox: Sandbox) -> None:
         assert still_works(box)
 
 
+@pytest.mark.parametrize("folder", ["/work", "/tmp", "/dev/shm", "/logs", "/tests"])
+def test_every_writable_folder_is_bounded(box: Box, folder: str) -> None:
+    filled = box.run(
+        ["bash", "-c", f"for n in 1 2 3; do head -c 30000000 /dev/zero > {folder}/$n; done; true"],
+        timeout_s=60,
+    )
+    assert filled.stderr.count(b"No space left") >= 2
+    assert box.run(["bash", "-c", f"rm {folder}/[123]"], timeout_s=20).exit_code == 0
+    assert still_works(box)
+
+
+def test_open_files_have_a_limit(box: Box) -> None:
+    code = (
+        "import os\n"
+        "held = []\n"
+        "try:\n"
+        "    while len(held) < 5000: held.append(os.open('/dev/null', os.O_RDONLY))\n"
+        "except OSError as error: print(error.errno == 24, len(held) < 600)\n"
+    )
+    assert python(box, code).stdout == b"True True\n"
+    assert box.run(["bash", "-c", "ulimit -n 100000"], timeout_s=20).exit_code != 0
+    assert still_works(box)
+
+
+def test_the_dead_are_taken_in(box: Box) -> None:
+    code = (
+        "import os\n"
+        "for _ in range(40):\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        if os.fork() == 0: os._exit(0)\n"
+        "        os._exit(0)\n"
+        "os._exit(0)\n"
+    )
+    assert python(box, code).exit_code == 0
+    count = ["bash", "-c", "grep -l 'State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"]
+    box.run(["sleep", "0.1"], timeout_s=20)
+    assert box.run(count, timeout_s=20).stdout.strip() == b"0"
+
+
 def test_files_have_a_number_and_a_size_limit(sandbox: Sandbox) -> None:
     code = (
         "import errno, os\n"
@@ -119,6 +160,23 @@ def test_no_network_is_reached(box: Box) -> None:
         "print(open('/proc/net/dev').read().count(':'))"
     )
     assert python(box, code).stdout in (b"1\n", b"0\n")
+
+
+def test_what_listens_on_the_hosts_loopback_is_not_reached(box: Box) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind("\0rsi-abuse")
+        unix.listen()
+        port = tcp.getsockname()[1]
+        code = (
+            "import socket\n"
+            f"for place in (('127.0.0.1', {port}), ('localhost', {port}), ('0.0.0.0', {port})):\n"
+            "    try: socket.create_connection(place, 3); print('reached', place)\n"
+            "    except OSError: pass\n"
+            "try: socket.socket(socket.AF_UNIX).connect('\\0rsi-abuse'); print('reached it')\n"
+            "except OSError: pass\n"
+        )
+        ran = python(box, code)
+    assert (ran.exit_code, ran.stdout) == (0, b"")
 
 
 def test_the_hosts_files_are_not_there(box: Box) -> None:
@@ -207,6 +265,12 @@ def test_what_exploits_begin_with_is_refused(box: Box) -> None:
     assert (ran.exit_code, ran.stdout) == (0, b"")
 
 
+def test_a_set_uid_copy_gives_no_other_user(box: Box) -> None:
+    script = "cp $(type -P id) mine; chmod 6755 mine; ./mine -u; ./mine -g"
+    ran = box.run(["bash", "-c", script], timeout_s=20)
+    assert (ran.exit_code, ran.stdout) == (0, b"1000\n1000\n")
+
+
 def test_threads_and_processes_of_plain_programs_work(box: Box) -> None:
     code = (
         "import multiprocessing, subprocess, threading\n"
@@ -240,6 +304,53 @@ def test_a_link_in_place_of_a_file_is_not_followed(box: Box) -> None:
         box.put([BoxFile("/work/out", b"overwritten")])
     assert box.get(["/work/out"]) == ()
     assert box.get(["/tests/real"])[0].content == b"kept\n"
+
+
+def test_a_hard_link_gives_the_file_and_a_hole_counts_in_full(box: Box) -> None:
+    made = box.run(
+        ["bash", "-c", "echo one > a; ln a b; ln /etc/passwd c; truncate -s 20M hole"], timeout_s=20
+    )
+    assert made.exit_code == 0 or b"c" in made.stderr
+    assert [file.content for file in box.get(["/work/a", "/work/b"])] == [b"one\n", b"one\n"]
+    assert box.get(["/work/c"]) == ()
+    with pytest.raises(TrialFault, match="larger"):
+        box.get(["/work/hole"], limit_bytes=1 << 20)
+    assert still_works(box)
+
+
+@pytest.mark.parametrize(
+    "path", ["../work/a", "/work/../etc/passwd", "work/a", "/work/./a", "", "/work/\0"]
+)
+def test_a_path_that_is_not_plain_is_not_given(box: Box, path: str) -> None:
+    try:
+        given = [file.path for file in box.get([path])]
+    except TrialFault:
+        given = []
+    assert [one for one in given if not one.startswith("/work")] == []
+    assert all(".." not in one for one in given)
+
+
+def test_bytes_that_are_no_text_come_through_as_they_are(box: Box) -> None:
+    odd = bytes(range(256)) + "\udc80\u202e".encode("utf-8", "surrogatepass")
+    ran = box.run(["cat"], timeout_s=20, stdin=odd)
+    assert ran.stdout == odd
+    assert box.run(["printf", "\x1b[2J\udcff"], timeout_s=20).stdout.startswith(b"\x1b[2J")
+
+
+def test_one_line_of_a_hundred_megabytes_is_cut(box: Box) -> None:
+    ran = box.run(["bash", "-c", "head -c 100000000 /dev/zero | tr '\\0' x"], timeout_s=60)
+    assert len(ran.stdout) == 65536
+    assert ran.is_truncated
+    assert still_works(box)
+
+
+def test_five_megabytes_of_words_and_arguments_are_no_fault_of_the_box(box: Box) -> None:
+    many = "x" * 5_000_000
+    assert box.run(["echo", many], timeout_s=20).exit_code in (126, 127)
+    assert box.run(["bash", "-c", f"true {many}"], timeout_s=20).exit_code in (126, 127)
+    assert box.python(f"print(len('{many}'))", timeout_s=60).stdout == b"5000000\n"
+    box.put([BoxFile("/work/many", many.encode())])
+    assert box.run(["wc", "-c", "many"], timeout_s=20).stdout == b"5000000 many\n"
 
 
 def test_a_box_is_gone_soon_after_its_end(sandbox: Sandbox) -> None:

@@ -16,12 +16,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rsi.edges.docker_sandbox.leftovers import clear_leftovers
 from rsi.errors import SandboxError
 
 START_LIMIT_S = 45
 STOP_LIMIT_S = 25
-SOCKET_BYTES = 90
-"""Socket paths hold 107 bytes, and the engine puts longer ones of its own beside ours."""
+LONGEST_SOCKET = "exec/containerd/containerd-debug.sock"
+"""Of the sockets that the engine makes beside ours."""
+SOCKET_BYTES = 104
+"""Its limit for their paths."""
 
 
 class OwnEngine:
@@ -78,7 +81,8 @@ class OwnEngine:
         self._unshare()
 
     def _launch(self, program: str, answers: Callable[[], bool]) -> None:
-        (self._folder / "dockerd.pid").unlink(missing_ok=True)
+        # What a killed one left would keep the new one from starting.
+        self._clear()
         log_path = self._folder / "dockerd.log"
         descriptors = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -100,6 +104,7 @@ class OwnEngine:
             time.sleep(0.1)
         if not ended:
             _end(pid)
+        self._clear()
         self._unshare()
         said = log_path.read_text(errors="replace").strip()[-300:]
         raise SandboxError(f"dockerd didn't start within {START_LIMIT_S} s; {log_path}: {said}")
@@ -122,9 +127,15 @@ class OwnEngine:
         pid = self._pid()
         if pid is not None:
             _end(pid)
-        shutil.rmtree(self._place / "exec", ignore_errors=True)
+        self._clear()
         if self._place != self._folder:
             shutil.rmtree(self._place, ignore_errors=True)
+
+    def _clear(self) -> None:
+        """Takes away what an engine that has ended left; its images and boxes stay."""
+        clear_leftovers(self._folder / "data", self._place / "exec")
+        shutil.rmtree(self._place / "exec", ignore_errors=True)
+        (self._folder / "dockerd.pid").unlink(missing_ok=True)
 
     def _pid(self) -> int | None:
         """The process of the engine; ids are reused, so its command line has to be ours."""
@@ -162,7 +173,7 @@ def find_program() -> str:
 
 def _short_place(folder: Path) -> Path:
     """Where the sockets go: in the folder, or in a short private one where its path is long."""
-    if len(os.fsencode(folder / "docker.sock")) <= SOCKET_BYTES:
+    if len(os.fsencode(folder / LONGEST_SOCKET)) <= SOCKET_BYTES:
         return folder
     name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
     return Path(tempfile.gettempdir(), f"rsi-docker-{os.geteuid()}-{name}")

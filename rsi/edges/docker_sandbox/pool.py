@@ -39,9 +39,7 @@ class Pool:
             # A box that waited may have died, and what could not be made then may succeed now:
             # both only cost a fresh try.
             with contextlib.suppress(RsiError, TimeoutError):
-                box = ready.result(MAKE_LIMIT_S)
-                box.live(MAKE_LIMIT_S)
-                return box
+                return _alive(ready.result(MAKE_LIMIT_S))
         return self._make(kind)
 
     def close(self) -> None:
@@ -67,6 +65,16 @@ class Pool:
                 line.append(self._makers.submit(self._make, kind))
             rare = [one for one in self._lines if one not in often]
             return ready, [future for one in rare for future in self._lines.pop(one)]
+
+
+def _alive(box: HelperBox) -> HelperBox:
+    """The box, if it still answers; else it is closed, and the fault told."""
+    try:
+        box.live(MAKE_LIMIT_S)
+    except BaseException:
+        box.close()
+        raise
+    return box
 
 
 def _discard(future: "Future[HelperBox]") -> None:

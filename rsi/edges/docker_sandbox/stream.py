@@ -21,6 +21,9 @@ class AttachStream:
         self._buffer = bytearray()
         try:
             self._channel = connect(url, CALL_LIMIT_S)
+        except OSError as error:
+            raise _silent(url, error) from error
+        try:
             path = f"/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=0"
             self._channel.sendall(
                 f"POST {path} HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\n"
@@ -28,9 +31,8 @@ class AttachStream:
             )
             head = self._until_blank_line()
         except OSError as error:
-            raise SandboxError(
-                f"the Docker engine at {url} doesn't answer ({error}); start it and run again"
-            ) from error
+            self._channel.close()
+            raise _silent(url, error) from error
         if b" 101 " not in head.split(b"\r\n", 1)[0]:
             self._channel.close()
             raise TrialFault("sandbox", f"attach was refused: {head[:120]!r}")
@@ -72,3 +74,9 @@ class AttachStream:
                 break
             head += byte
         return bytes(head)
+
+
+def _silent(url: str, error: OSError) -> SandboxError:
+    return SandboxError(
+        f"the Docker engine at {url} doesn't answer ({error}); start it and run again"
+    )
