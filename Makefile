@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/stamp-$(shell sha256sum pyproject.toml | cut -c1-12)
 GEN ?=
 
-.PHONY: help setup cycle nightly test check lint up down discovery expansion update gate report clean-state
+.PHONY: help setup cycle nightly test check lint soak-sandbox up down discovery expansion update gate report clean-state
 
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
@@ -25,7 +25,12 @@ help: ## this list
 $(STAMP): pyproject.toml
 	@.ci/make_venv.sh $(VENV) $(STAMP)
 
-setup: $(STAMP) ## everything that this machine needs (the other targets do it themselves)
+setsoak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m benchmarks.soak docker 1000 10
+	@$(PY) -m benchmarks.soak namespaces 1000 10
+
+up: $(STAMP) ## everything that this machine needs (the other targets do it themselves)
 	@$(PY) -m flows.cycle setup
 
 cycle: $(STAMP) ## one generation on this machine, from nothing to a verdict

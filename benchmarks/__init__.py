@@ -1,0 +1,1 @@
+"""Speed, memory and endurance: a command each, printing a small table and JSON."""
