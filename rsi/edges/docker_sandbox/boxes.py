@@ -25,10 +25,12 @@ from rsi.edges.docker_sandbox.calls import (
     remove_container,
 )
 from rsi.edges.docker_sandbox.hardening import container, seccomp_profile
-from rsi.edges.docker_sandbox.images import TaskImages
+from rsi.edges.docker_sandbox.image_files import batches
+from rsi.edges.docker_sandbox.own_python import BareBox
 from rsi.edges.docker_sandbox.owners import LABEL, owner_name, reap, remove_boxes
 from rsi.edges.docker_sandbox.pool import Pool
 from rsi.edges.docker_sandbox.stream import AttachStream
+from rsi.edges.docker_sandbox.task_images import ReadyImage, TaskImages
 from rsi.errors import DiskError, SandboxError, TrialFault
 from rsi.ports import Box, BoxSpec
 
@@ -62,7 +64,7 @@ class DockerSandbox:
         self._state, self._floor_mb = state, limits.disk_floor_mb
         self._owner = owner_name(os.getpid())
         self._lock = threading.RLock()
-        self._task_images = TaskImages(url)
+        self._task_images = TaskImages(url, image, self._owner, self._start)
         self._pool = Pool(self._make, limits.warm)
         self._client: Any = None
         self._engine: EngineFacts | None = None
@@ -73,8 +75,9 @@ class DockerSandbox:
         """A fresh box, removed at the end whatever happens."""
         self.check()
         self._check_disk()
-        if spec.image is not None:
-            self._task_images.find(spec.image)
+        # What an image needs may take minutes: not for the pool's makers to wait for.
+        self._task_images.find(spec)
+        self._task_images.files(spec)
         box = self._pool.take(replace(spec, life_s=0))
         try:
             box.live(spec.life_s)
@@ -119,11 +122,21 @@ class DockerSandbox:
         )
 
     def _make(self, spec: BoxSpec) -> HelperBox:
+        """A box with the image's own files in its workdir."""
+        box = self._start(spec, self._task_images.find(spec))
+        try:
+            for some in batches(self._task_images.files(spec)):
+                box.put(some)
+        except BaseException:
+            box.close()
+            raise
+        return box
+
+    def _start(self, spec: BoxSpec, image: ReadyImage) -> HelperBox:
         """A container with the helper in it, attached before it starts."""
         api = self._api()
         facts = self._facts or BoxFacts(engine="docker", level="isolated", image=self._digest)
         cpus = min(spec.cpus, self._engine_of(api).cpus)
-        image = spec.image or self._image
         with foreign_errors(self._url):
             created = api.create_container(
                 **container(api, spec, image, cpus, self._profile), labels={LABEL: self._owner}
@@ -133,7 +146,8 @@ class DockerSandbox:
             stream = AttachStream(self._url, created["Id"])
             with foreign_errors(self._url):
                 api.start(created["Id"])
-            box = HelperBox(stream, facts, spec.workdir)
+            kind = BareBox if image.is_bare else HelperBox
+            box = kind(stream, facts, spec.workdir)
             box.greet(self._helper, GREET_LIMIT_S)
         except BaseException:
             if stream is not None:

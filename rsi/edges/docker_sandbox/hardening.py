@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from rsi.box_protocol import BOOTSTRAP, folders
+from rsi.edges.docker_sandbox.task_images import ReadyImage
 from rsi.ports import BoxSpec
 
 AGENT_UID = 1000
 INODES = "16k"
 SHM_MB = 8
 OPEN_FILES = 512
+VOLUME_MB = 16
+"""For what an image declares as a volume, which would be writable without a limit."""
 
 
 def seccomp_profile(sandboxes: Path) -> str:
@@ -18,12 +21,14 @@ def seccomp_profile(sandboxes: Path) -> str:
     return json.dumps(json.loads((sandboxes / "seccomp.json").read_text(encoding="utf-8")))
 
 
-def container(api: Any, spec: BoxSpec, image: str, cpus: float, profile: str) -> dict[str, Any]:
+def container(
+    api: Any, spec: BoxSpec, image: ReadyImage, cpus: float, profile: str
+) -> dict[str, Any]:
     """The arguments that create a hardened container with nothing but the box helper in it."""
     return {
-        "image": image,
-        "host_config": api.create_host_config(**_host(spec, cpus, profile)),
-        "command": ["python3", "-I", "-S", "-c", BOOTSTRAP],
+        "image": image.name,
+        "host_config": api.create_host_config(**_host(spec, image, cpus, profile)),
+        "command": [*image.python, "-I", "-S", "-c", BOOTSTRAP],
         "entrypoint": [],
         "user": f"{AGENT_UID}:{AGENT_UID}",
         "working_dir": "/",
@@ -35,16 +40,17 @@ def container(api: Any, spec: BoxSpec, image: str, cpus: float, profile: str) ->
     }
 
 
-def _host(spec: BoxSpec, cpus: float, profile: str) -> dict[str, Any]:
+def _host(spec: BoxSpec, image: ReadyImage, cpus: float, profile: str) -> dict[str, Any]:
     memory = spec.memory_mb << 20
-    largest_file = max(folders(spec).values()) << 20
+    sizes_mb = dict.fromkeys(image.volumes, VOLUME_MB) | folders(spec)
+    largest_file = max(sizes_mb.values()) << 20
     return {
         "auto_remove": True,
         "cap_drop": ["ALL"],
         "read_only": True,
         "network_mode": "none",
         "security_opt": ["no-new-privileges", f"seccomp={profile}"],
-        "tmpfs": {path: _tmpfs(size_mb) for path, size_mb in folders(spec).items()},
+        "tmpfs": {path: _tmpfs(size_mb) for path, size_mb in sizes_mb.items()},
         "shm_size": f"{SHM_MB}m",
         "pids_limit": spec.pids,
         "mem_limit": memory,

@@ -1,9 +1,9 @@
 """Images in an engine: our base image, and those that tasks name."""
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from rsi.edges.docker_sandbox.calls import client
 from rsi.errors import SandboxError, TrialFault
 
 IMAGE_LABEL = "rsi.image"
+"""The kind; an image that somebody builds of ours inherits it, so the name counts too."""
+OUR_NAMES = ("rsi-base:", "rsi-task:", "rsi-run:")
 KEEP_S = 30 * 86400
-"""Base images that are older than this, and not the one in use, are removed."""
+"""Thirty days: images of ours that nobody has used for so long are removed."""
 PULL_LIMIT_S = 900
 
 
@@ -32,61 +34,59 @@ def load_image(url: str, tag: str, tar: Callable[[], Path]) -> None:
                 api.import_image_from_data(
                     stream, repository=name, tag=version, changes=[f"LABEL {IMAGE_LABEL}=base"]
                 )
-            _remove_old(api, tag)
+            remove_old(api, "base", in_use=tag)
     except TrialFault as fault:
         raise SandboxError(f"the base image {tag} can't be loaded: {fault.reason}") from fault
 
 
-class TaskImages:
-    """The images that tasks name: each is looked for, and pulled, once."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._lock = threading.Lock()
-        self._faults: dict[str, str] = {}
-
-    def find(self, image: str) -> None:
-        """Makes sure that the engine has the image.
-
-        Raises TrialFault when it can't be had: that says nothing about the agent.
-        """
-        with self._lock:
-            if image not in self._faults:
-                self._faults[image] = self._pull(image)
-            if self._faults[image]:
-                raise TrialFault("sandbox", self._faults[image])
-
-    def _pull(self, image: str) -> str:
-        """Why the image can't be had; empty when it is there."""
-        with client(self._url) as api:
-            if _has(api, image):
-                return ""
-            said = ""
-            deadline = time.monotonic() + PULL_LIMIT_S
-            try:
-                for line in api.pull(image, stream=True, decode=True):
-                    said = line.get("error", said)
-                    if time.monotonic() > deadline:
-                        said = f"it took over {PULL_LIMIT_S} s"
-                        break
-            except APIError as error:
-                said = str(error.explanation)
-            if _has(api, image):
-                return ""
-        return f"image {image} isn't in the engine and can't be pulled ({said}); load it there"
-
-
-def _has(api: Any, image: str) -> bool:
+def find_image(api: Any, name: str) -> Any:
+    """What the engine says of the image; None when it hasn't got it."""
     try:
-        api.inspect_image(image)
+        return api.inspect_image(name)
     except ImageNotFound:
-        return False
-    return True
+        return None
 
 
-def _remove_old(api: Any, tag: str) -> None:
-    for image in api.images(filters={"label": f"{IMAGE_LABEL}=base"}):
-        if tag not in (image.get("RepoTags") or ()) and image["Created"] < time.time() - KEEP_S:
+def pull(api: Any, name: str) -> None:
+    """Fetches an image. Raises TrialFault when it can't be had."""
+    said = ""
+    deadline = time.monotonic() + PULL_LIMIT_S
+    try:
+        for line in api.pull(name, stream=True, decode=True):
+            said = line.get("error", said)
+            if time.monotonic() > deadline:
+                said = f"it took over {PULL_LIMIT_S} s"
+                break
+    except APIError as error:
+        said = str(error.explanation)
+    if find_image(api, name) is None:
+        raise TrialFault(
+            "sandbox",
+            f"image {name} isn't in the engine and can't be pulled ({said}); load it there",
+        )
+
+
+def touch(api: Any, tag: str) -> None:
+    """Marks an image of ours as used now."""
+    name, _, version = tag.partition(":")
+    api.tag(tag, name, version)
+
+
+def remove_old(api: Any, kind: str, in_use: str = "", keep_s: float = KEEP_S) -> None:
+    """Removes our images of the kind, `base` or `task`, that nobody has used for so long."""
+    for image in api.images(filters={"label": f"{IMAGE_LABEL}={kind}"}):
+        tags = image.get("RepoTags") or ()
+        is_ours = all(one.startswith((*OUR_NAMES, "<none>")) for one in tags)
+        if is_ours and in_use not in tags and max(_uses(api, image)) < time.time() - keep_s:
             # An image that boxes still use stays.
             with contextlib.suppress(APIError):
                 api.remove_image(image["Id"])
+
+
+def _uses(api: Any, image: Any) -> Iterator[float]:
+    """When the image was made, and when it was marked as used."""
+    yield float(image["Created"])
+    with contextlib.suppress(ImageNotFound, ValueError):
+        said = api.inspect_image(image["Id"]).get("Metadata", {}).get("LastTagTime") or ""
+        if not said.startswith("0001"):  # Go's word for never.
+            yield datetime.fromisoformat(f"{said[:19]}+00:00").timestamp()
