@@ -334,3 +334,9 @@ def test_what_is_asked_for_at_once_is_made_once() -> None:
             with pytest.raises(type(error)):
                 once.get(str(error), lambda error=error: broken(error))  # type: ignore[misc]
         assert len(made) - before == count
+
+
+def test_the_first_of_too_many_is_made_again() -> None:
+    once: Once[int, int] = Once(most=2)
+    assert [once.get(key, lambda key=key: key) for key in range(3)] == [0, 1, 2]  # type: ignore[misc]
+    assert [once.get(key, lambda: 9) for key in (1, 2, 0)] == [1, 2, 9]

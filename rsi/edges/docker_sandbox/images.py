@@ -69,7 +69,8 @@ def pull(api: Any, name: str) -> None:
 def touch(api: Any, tag: str) -> None:
     """Marks an image of ours as used now."""
     name, _, version = tag.partition(":")
-    api.tag(tag, name, version)
+    with contextlib.suppress(APIError):
+        api.tag(tag, name, version)
 
 
 def remove_old(api: Any, kind: str, in_use: str = "", keep_s: float = KEEP_S) -> None:
