@@ -70,6 +70,20 @@ while full + dead < 5:
 print("held" if full == 5 else "limited")
 """
 """Prints `held` when five processes may hold 450 MB together; leaves them for `stop_all`."""
+STOPS = """
+import glob, time
+def stops():
+    for path in glob.glob("/sys/fs/cgroup/cpu.stat") + glob.glob("/sys/fs/cgroup/cpu*/cpu.stat"):
+        for line in open(path):
+            if line.startswith("nr_throttled "):
+                return int(line.split()[1])
+    return 0
+before, end = stops(), time.monotonic() + 0.35
+while time.monotonic() < end:
+    pass
+print(stops() - before)
+"""
+"""Prints how often the kernel stopped a busy loop."""
 SHARE = """
 import time
 begin, used = time.monotonic(), time.process_time()
@@ -102,6 +116,18 @@ def probe(box: Box) -> tuple[str, ...]:
             "choose another sandbox with RSI_SANDBOX, and run again"
         )
     return tuple(missing)
+
+
+def limits_processor(box: Box) -> bool:
+    """Whether the kernel stopped a busy loop, as it says in the box's own control group; the box
+    must be made with less than a whole processor. Where the group can't be seen: False.
+
+    Raises SandboxError when the box doesn't work.
+    """
+    try:
+        return int(_python(box, STOPS)) > 0
+    except (TrialFault, ValueError) as error:
+        raise SandboxError(f"a box was made but doesn't work: {error}") from error
 
 
 def processor_share(box: Box) -> float:

@@ -60,7 +60,7 @@ def steps_of(chosen: Settings, say: Callable[[str], None]) -> list[Step]:
         Step(
             "sandbox image",
             15,
-            (chosen.state_dir / "image/digest").exists,
+            lambda: chosen.base_image is not None or (chosen.state_dir / "image/digest").exists(),
             lambda: _image(chosen, say),
         ),
     ]
@@ -87,7 +87,12 @@ def _database(chosen: Settings) -> None:
 def _image(chosen: Settings, say: Callable[[str], None]) -> None:
     from rsi.edges.sandbox_image.staging import stage
 
-    stage(chosen.state_dir / "image", say)
+    try:
+        stage(chosen.state_dir / "image", say)
+    except SandboxError:
+        if chosen.sandbox == "namespaces":
+            raise
+        # Docker's boxes can be made from a public image; who opens a sandbox says so.
 
 
 def _has_engine(chosen: Settings) -> bool:

@@ -32,6 +32,11 @@ class Settings(Value):
     """RSI_EVALUATION: the yardstick and the scale of a generation."""
     sandbox: Literal["auto", "docker", "namespaces"] = "auto"
     """RSI_SANDBOX: which sandbox to use; `auto` takes Docker where an engine answers."""
+    base_image: str | None = None
+    """RSI_BASE_IMAGE: the image that Docker's boxes are built from; none stands for this machine's
+    own tools."""
+    docker_runtime: str | None = None
+    """RSI_DOCKER_RUNTIME: the engine's runtime for boxes, such as gVisor's `runsc`."""
     workers: int = Field(default=4, ge=1, le=256)
     """RSI_WORKERS: trials that run side by side."""
 
@@ -48,6 +53,8 @@ def read_settings(environment: Mapping[str, str], cwd: Path) -> Settings:
         "RSI_CONTRACT",
         "RSI_EVALUATION",
         "RSI_SANDBOX",
+        "RSI_BASE_IMAGE",
+        "RSI_DOCKER_RUNTIME",
         "RSI_WORKERS",
     }
     given = {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rsi.domain.evaluation import Evaluation, SuiteChoice
 from rsi.errors import SandboxError
@@ -24,7 +25,14 @@ from rsi.ports import (
 from rsi.settings import Settings, current_settings
 from rsi.stages.parts import Parts
 
+if TYPE_CHECKING:
+    from rsi.edges.docker_sandbox.boxes import DockerSandbox
+    from rsi.edges.namespace_sandbox import NamespaceSandbox
+
 Say = Callable[[str], None]
+
+PUBLIC_BASE = "python:3.11-slim-bookworm"
+"""What Docker's boxes are built from where this machine lacks the tools for an image."""
 
 
 def settings() -> Settings:
@@ -87,54 +95,67 @@ def open_sandbox(chosen: Settings, say: Say, disk_floor_mb: int = 512) -> Iterat
     An engine that was started here is stopped here. Raises SandboxError when the kind that the
     settings insist on can't be had.
     """
+    with ExitStack() as stack:
+        url = None if chosen.sandbox == "namespaces" else _engine_url(chosen, say, stack)
+        made: NamespaceSandbox | DockerSandbox
+        if url is None:
+            made = _namespaces(chosen, say, disk_floor_mb)
+        else:
+            made = _docker(chosen, url, _docker_image(chosen, url, say, stack), disk_floor_mb)
+        stack.callback(made.close)
+        yield made
+
+
+def _namespaces(chosen: Settings, say: Say, disk_floor_mb: int) -> "NamespaceSandbox":
+    from rsi.edges.namespace_sandbox import NamespaceSandbox
     from rsi.edges.sandbox_image.staging import stage
 
     image = stage(chosen.state_dir / "image", say)
-    with ExitStack() as stack:
-        engine_url = None
-        if chosen.sandbox != "namespaces":
-            engine_url = _engine_url(chosen, say, stack)
-        if engine_url is None:
-            from rsi.edges.namespace_sandbox import NamespaceSandbox
+    sandboxes = chosen.root / "sandboxes"
+    return NamespaceSandbox(image.root, image.digest, sandboxes, chosen.state_dir, disk_floor_mb)
 
-            bare = NamespaceSandbox(
-                image.root,
-                image.digest,
-                chosen.root / "sandboxes",
-                chosen.state_dir,
-                disk_floor_mb,
-            )
-            stack.callback(bare.close)
-            yield bare
-            return
-        from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
 
-        boxes = DockerSandbox(
-            engine_url,
-            image.tag,
-            image.digest,
-            chosen.root / "sandboxes",
-            chosen.state_dir,
-            Limits(warm=chosen.workers, disk_floor_mb=disk_floor_mb),
-        )
-        stack.callback(boxes.close)
-        yield boxes
+def _docker(
+    chosen: Settings, url: str, image: tuple[str, str], disk_floor_mb: int
+) -> "DockerSandbox":
+    from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
+    from rsi.edges.docker_sandbox.pool import available_mb, pool_size
+
+    warm = pool_size(chosen.workers, os.cpu_count() or 1, available_mb())
+    limits = Limits(warm, disk_floor_mb, chosen.docker_runtime)
+    return DockerSandbox(url, *image, chosen.root / "sandboxes", chosen.state_dir, limits)
 
 
 def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
-    """The Docker engine's address with the image in it; None when there is no engine."""
+    """The Docker engine's address; None when there is no engine."""
     from rsi.edges.docker_sandbox.engine import open_engine
-    from rsi.edges.docker_sandbox.images import load_image
-    from rsi.edges.sandbox_image.staging import stage, write_tar
 
     try:
-        engine = stack.enter_context(open_engine(os.environ, chosen.state_dir / "docker", say))
+        return stack.enter_context(open_engine(os.environ, chosen.state_dir / "docker", say)).url
     except SandboxError as error:
         if chosen.sandbox == "docker":
             raise
         say(f"Sandbox: Linux namespaces (rsi doctor says what they can't guarantee): {error}")
         return None
-    image = stage(chosen.state_dir / "image", say)
+
+
+def _docker_image(chosen: Settings, url: str, say: Say, stack: ExitStack) -> tuple[str, str]:
+    """(tag, digest) of the base image in the engine: built from the image that was chosen, else of
+    this machine's own tools, else, where it lacks them, from a public one."""
+    from rsi.edges.docker_sandbox.base import build_base
+    from rsi.edges.docker_sandbox.images import load_image
+    from rsi.edges.sandbox_image.staging import stage, write_tar
+    from rsi.edges.sandbox_image.tools import STAND_INS
+
+    chosen_base = chosen.base_image
+    if chosen_base is None:
+        try:
+            image = stage(chosen.state_dir / "image", say)
+        except SandboxError as error:
+            say(f"The sandbox's image comes from {PUBLIC_BASE}: {error}")
+            chosen_base = PUBLIC_BASE
+    if chosen_base is not None:
+        return build_base(url, chosen_base, chosen.root / "sandboxes", STAND_INS)
 
     def tar() -> Path:
         target = chosen.state_dir / "image" / "base.tar"
@@ -142,8 +163,8 @@ def _engine_url(chosen: Settings, say: Say, stack: ExitStack) -> str | None:
         write_tar(image, target)
         return target
 
-    load_image(engine.url, image.tag, tar)
-    return engine.url
+    load_image(url, image.tag, tar)
+    return image.tag, image.digest
 
 
 def small_model_path(chosen: Settings) -> Path:

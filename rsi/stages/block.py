@@ -74,7 +74,7 @@ def _run_and_record(
         outcome=finished.outcome,
         rewards=finished.rewards,
         usage=finished.usage,
-        box=facts,
+        box=finished.box or facts,
         trajectory=_store(parts, planned, finished),
         started_at=started_at,
         elapsed_s=parts.clock.monotonic_s() - begun_s,

@@ -13,11 +13,14 @@ import pytest
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound
 
+from rsi.box_probe import limits_processor
 from rsi.box_protocol import folders
+from rsi.edges.docker_sandbox.base import build_base
 from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
 from rsi.edges.docker_sandbox.calls import client, foreign_errors
 from rsi.edges.docker_sandbox.engine import DockerEngine
 from rsi.edges.docker_sandbox.owners import LABEL, is_alive, owner_name, reap
+from rsi.edges.docker_sandbox.pool import available_mb, pool_size
 from rsi.edges.sandbox_image.staging import BaseImage
 from rsi.errors import DiskError, RsiError, SandboxError, TrialFault
 from rsi.ports import BoxFile, BoxSpec
@@ -254,3 +257,58 @@ def test_too_little_disk_is_told_before_a_box_is_made(
 def test_foreign_errors_become_ours(error: Exception, ours: type[RsiError]) -> None:
     with pytest.raises(ours), foreign_errors("unix:///none"):
         raise error
+
+
+def test_an_engine_that_keeps_every_limit_is_isolated(
+    docker_engine: DockerEngine, make: list[DockerSandbox]
+) -> None:
+    facts = make[0].check()
+    with client(docker_engine.url) as api:
+        says = api.info()
+    if says["MemoryLimit"] and says["PidsLimit"] and says["CpuCfsQuota"]:
+        assert (facts.level, facts.missing) == ("isolated", ())
+
+
+def test_a_processor_without_a_limit_is_found(make: list[DockerSandbox]) -> None:
+    with make[0].box(BoxSpec(cpus=0.5)) as box:
+        assert limits_processor(box)
+    with make[0].box(BoxSpec(cpus=1000)) as box:
+        assert not limits_processor(box)
+
+
+def test_a_runtime_that_the_engine_lacks_is_named(
+    docker_engine: DockerEngine, base_image: BaseImage, tmp_path: Path
+) -> None:
+    limits = Limits(warm=0, disk_floor_mb=1, runtime="no-such-runtime")
+    words = (docker_engine.url, base_image.tag, base_image.digest, SANDBOXES, tmp_path)
+    sandbox = DockerSandbox(*words, limits)
+    with pytest.raises(SandboxError, match="no-such-runtime"):
+        sandbox.check()
+    sandbox.close()
+
+
+def test_a_box_of_another_image_says_which(
+    docker_engine: DockerEngine, base_image: BaseImage, make: list[DockerSandbox]
+) -> None:
+    with client(docker_engine.url) as api:
+        digest = api.inspect_image(base_image.tag)["Id"].removeprefix("sha256:")
+    with make[0].box(BoxSpec(image=base_image.tag)) as box:
+        assert box.facts.image == digest
+    with make[0].box(BoxSpec()) as box:
+        assert box.facts.image == base_image.digest
+
+
+def test_a_base_that_cannot_be_had_says_what_to_do(docker_engine: DockerEngine) -> None:
+    with pytest.raises(SandboxError, match=r"localhost:9/none.*RSI_BASE_IMAGE"):
+        build_base(docker_engine.url, "localhost:9/none:1", SANDBOXES, {})
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "free_mb", "size"),
+    [(4, 2, 24_000, 4), (64, 2, 24_000, 4), (64, 64, 24_000, 64), (64, 64, 1024, 8), (1, 1, 10, 1)],
+)
+def test_the_pool_is_sized_by_cores_and_memory(
+    workers: int, cores: int, free_mb: int, size: int
+) -> None:
+    assert pool_size(workers, cores, free_mb) == size
+    assert available_mb() > 0

@@ -9,12 +9,12 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rsi.box_probe import PROBE_SPEC, probe
+from rsi.box_probe import PROBE_SPEC, limits_processor, probe
 from rsi.box_protocol import HelperBox, helper_source
 from rsi.domain.trial import BoxFacts
 from rsi.edges.docker_sandbox.calls import (
@@ -39,10 +39,12 @@ GREET_LIMIT_S = 30
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many boxes of a kind wait ready, and how much disk must stay free."""
+    """How many boxes of a kind wait ready, how much disk must stay free, and what runs them."""
 
     warm: int = 4
     disk_floor_mb: int = 512
+    runtime: str | None = None
+    """The engine's runtime, such as gVisor's `runsc`; None for its own default."""
 
 
 class DockerSandbox:
@@ -62,6 +64,7 @@ class DockerSandbox:
         self._url, self._image, self._digest = url, image, image_digest
         self._helper, self._profile = helper_source(sandboxes), seccomp_profile(sandboxes)
         self._state, self._floor_mb = state, limits.disk_floor_mb
+        self._runtime = limits.runtime
         self._owner = owner_name(os.getpid())
         self._lock = threading.RLock()
         self._task_images = TaskImages(url, image, self._owner, self._start)
@@ -106,11 +109,10 @@ class DockerSandbox:
     def _probe(self) -> BoxFacts:
         """Tries the limits that engines drop silently, from inside a box."""
         try:
-            box = self._make(PROBE_SPEC)
-            try:
-                missing = (*probe(box), *self._engine_of(self._api()).missing)
-            finally:
-                box.close()
+            with closing(self._make(replace(PROBE_SPEC, cpus=0.5))) as box:
+                missing = list(probe(box))
+                if not limits_processor(box):
+                    missing.append("share of the processor")
         except TrialFault as fault:
             raise SandboxError(
                 f"the Docker engine at {self._url} can't make a box ({fault.reason}); mend it, or "
@@ -118,7 +120,7 @@ class DockerSandbox:
             ) from fault
         level = "contained" if missing else "isolated"
         return BoxFacts.model_validate(
-            {"engine": "docker", "level": level, "image": self._digest, "missing": missing}
+            {"engine": "docker", "level": level, "image": self._digest, "missing": tuple(missing)}
         )
 
     def _make(self, spec: BoxSpec) -> HelperBox:
@@ -136,10 +138,13 @@ class DockerSandbox:
         """A container with the helper in it, attached before it starts."""
         api = self._api()
         facts = self._facts or BoxFacts(engine="docker", level="isolated", image=self._digest)
+        if image.digest is not None:
+            facts = facts.model_copy(update={"image": image.digest})
         cpus = min(spec.cpus, self._engine_of(api).cpus)
         with foreign_errors(self._url):
             created = api.create_container(
-                **container(api, spec, image, cpus, self._profile), labels={LABEL: self._owner}
+                **container(api, spec, image, cpus, self._profile, self._runtime),
+                labels={LABEL: self._owner},
             )
         stream = None
         try:

@@ -5,7 +5,7 @@ import re
 import tarfile
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,15 @@ SAID_CHARACTERS = 600
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def build(api: Any, tag: str, context: Sequence[TaskFile], limit_s: float) -> None:
+def build(
+    api: Any,
+    tag: str,
+    context: Sequence[TaskFile],
+    limit_s: float,
+    *,
+    kind: str = "task",
+    arguments: Mapping[str, str] = {},
+) -> None:
     """Builds the image, labelled as ours. A step that is silent may take as long once more.
 
     Raises TrialFault with the last lines of what the build said, DiskError without room.
@@ -35,7 +43,8 @@ def build(api: Any, tag: str, context: Sequence[TaskFile], limit_s: float) -> No
             fileobj=io.BytesIO(_tar(context)),
             custom_context=True,
             tag=tag,
-            labels={IMAGE_LABEL: "task"},
+            labels={IMAGE_LABEL: kind},
+            buildargs=dict(arguments),
             pull=False,
             rm=True,
             forcerm=True,

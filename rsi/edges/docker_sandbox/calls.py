@@ -25,8 +25,6 @@ class EngineFacts:
     cpus: float
     data_root: Path | None
     """Where its boxes' disk is, if that is on this machine."""
-    missing: tuple[str, ...]
-    """Limits that it can't keep."""
 
 
 def open_client(url: str) -> Any:
@@ -51,15 +49,13 @@ def client(url: str) -> Iterator[Any]:
 
 
 def engine_facts(api: Any, url: str) -> EngineFacts:
-    """What the engine says of its limits; they are dropped without a word where it has none."""
+    """What the engine says of itself; what it says of its limits is not relied on."""
     with foreign_errors(url):
         info = api.info()
     root = Path(str(info.get("DockerRootDir", "")))
-    missing = [] if info.get("CpuCfsQuota") else ["share of the processor"]
     return EngineFacts(
         cpus=float(info.get("NCPU") or 1),
         data_root=root if url.startswith("unix:") and root.is_dir() else None,
-        missing=tuple(missing),
     )
 
 

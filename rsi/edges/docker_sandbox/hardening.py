@@ -22,12 +22,12 @@ def seccomp_profile(sandboxes: Path) -> str:
 
 
 def container(
-    api: Any, spec: BoxSpec, image: ReadyImage, cpus: float, profile: str
+    api: Any, spec: BoxSpec, image: ReadyImage, cpus: float, profile: str, runtime: str | None
 ) -> dict[str, Any]:
     """The arguments that create a hardened container with nothing but the box helper in it."""
     return {
         "image": image.name,
-        "host_config": api.create_host_config(**_host(spec, image, cpus, profile)),
+        "host_config": api.create_host_config(**_host(spec, image, cpus, profile), runtime=runtime),
         "command": [*image.python, "-I", "-S", "-c", BOOTSTRAP],
         "entrypoint": [],
         "user": f"{AGENT_UID}:{AGENT_UID}",

@@ -5,6 +5,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 from rsi.box_protocol import HelperBox
 from rsi.errors import RsiError, SandboxError
@@ -15,8 +16,23 @@ MAKERS = 2
 RECENT = 16
 """A kind that is less than a quarter of so many boxes asked for isn't kept ready."""
 MAKE_LIMIT_S = 60
+WAITING_BOX_MB = 16
+"""What a box that waits takes, with the engine's process for it."""
 
 Line = deque["Future[HelperBox]"]
+
+
+def pool_size(workers: int, cores: int, available_mb: int) -> int:
+    """How many boxes of a kind should wait: one for each trial, no more than two a core (making
+    one is the work of a quarter of a second), in no more than an eighth of the memory."""
+    return max(1, min(workers, 2 * cores, available_mb // 8 // WAITING_BOX_MB))
+
+
+def available_mb() -> int:
+    """The memory that programs can still have on this machine."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("MemAvailable:")]
+    return int(line.split()[1]) >> 10
 
 
 class Pool:

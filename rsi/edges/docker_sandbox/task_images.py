@@ -18,6 +18,8 @@ from rsi.ports import BoxFile, BoxSpec
 
 PYTHON = ("python3",)
 BUILD_LIMIT_S = 300
+MOST_FOLDERS = 32
+"""Images whose files are held in memory, each within image_files' limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class ReadyImage:
     """What starts Python in it."""
     volumes: tuple[str, ...] = ()
     """Folders that the image declares as volumes: they would be writable without a limit."""
+    digest: str | None = None
+    """The engine's own name for its content; None for the base image."""
 
     @property
     def is_bare(self) -> bool:
@@ -46,7 +50,7 @@ class TaskImages:
         """`base` is our base image; `start` makes a box of an image."""
         self._url, self._base, self._owner, self._start = url, base, owner, start
         self._ready: Once[str, ReadyImage] = Once()
-        self._folders: Once[tuple[str, str], tuple[BoxFile, ...]] = Once()
+        self._folders: Once[tuple[str, str], tuple[BoxFile, ...]] = Once(MOST_FOLDERS)
         self._python: Once[str, tuple[TaskFile, ...]] = Once()
 
     def find(self, spec: BoxSpec) -> ReadyImage:
@@ -95,11 +99,12 @@ class TaskImages:
             if found is None:
                 raise TrialFault("sandbox", f"image {name} was made and is gone again")
             volumes = tuple((found["Config"] or {}).get("Volumes") or ())
-            ready = ReadyImage(name, PYTHON, volumes)
+            digest = str(found["Id"]).removeprefix("sha256:")
+            ready = ReadyImage(name, PYTHON, volumes, digest)
             if self._has_python(ready):
                 return ready
             derived = self._with_python(api, str(found["Id"]))
-            return ReadyImage(derived, own_python.COMMAND, volumes)
+            return ReadyImage(derived, own_python.COMMAND, volumes, digest)
 
     def _has_python(self, ready: ReadyImage) -> bool:
         """Whether the box helper runs with the image's own Python, found by trying."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rsi.domain.contract import Contract
 from rsi.domain.task import Answer, Task
-from rsi.domain.trial import Cause, Failed, Outcome, Solved, Trajectory, Usage
+from rsi.domain.trial import BoxFacts, Cause, Failed, Outcome, Solved, Trajectory, Usage
 from rsi.ports import BoxFile, ChatModel, Clock, Judge, Sandbox
 from rsi.steps.run.loop import play
 from rsi.steps.run.session import Session
@@ -19,6 +19,8 @@ class Finished:
     trajectory: Trajectory
     rewards: dict[str, float]
     usage: Usage
+    box: BoxFacts | None = None
+    """The agent's box; none when it never acted."""
 
 
 def run(
@@ -41,11 +43,12 @@ def run(
     if task.answer is Answer.STDOUT and not session.answer.strip():
         # A no-op leaves the same: admission has shown that the verifier fails it.
         outcome = Failed(cause=_cause(session, acted=True))
-        return Finished(outcome, session.trajectory(), {}, session.usage(0.0))
+        return Finished(outcome, session.trajectory(), {}, session.usage(0.0), session.box.facts)
     judgement = judge(task, session.answer, left)
     outcome = Solved() if judgement.is_solved else Failed(cause=_cause(session, acted=True))
     usage = session.usage(judgement.elapsed_s)
-    return Finished(outcome, session.trajectory(), judgement.rewards, usage)
+    trajectory = session.trajectory()
+    return Finished(outcome, trajectory, judgement.rewards, usage, session.box.facts)
 
 
 def _collect(session: Session) -> tuple[BoxFile, ...]:
