@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/stamp-$(shell sha256sum pyproject.toml | cut -c1-12)
 GEN ?=
 
-.PHONY: help setup cycle nightly test check lint soak-sandbox up down discovery expansion update gate report clean-state
+.PHONY: help setup cycle nightly test check lint bench-sandbox soak-sandbox up down discovery expansion update gate report clean-state
 
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
@@ -25,7 +25,11 @@ help: ## this list
 $(STAMP): pyproject.toml
 	@.ci/make_venv.sh $(VENV) $(STAMP)
 
-setsoak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
+setbench-sandbox: $(STAMP) ## what a trial and a call cost here, in plain Docker, and in other harnesses
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m benchmarks.sandbox
+
+soak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
 	@$(PY) -m flows.cycle setup
 	@$(PY) -m benchmarks.soak docker 1000 10
 	@$(PY) -m benchmarks.soak namespaces 1000 10

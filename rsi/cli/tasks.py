@@ -96,6 +96,7 @@ def show_task(ledger: Ledger, text: str) -> Answer:
         "files": task.files,
         "tests": task.tests,
         "solution": task.solution,
+        "context": task.context,
     }
     told = [
         f"{task.name}  {digest}",

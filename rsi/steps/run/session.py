@@ -50,7 +50,10 @@ class Session:
             begun = self.clock.monotonic_s()
             self.box = self.stack.enter_context(self.sandbox.box(self.box_spec()))
             self.box.put([BoxFile.of(self.task.workdir, file) for file in self.task.files])
-            self.sandbox_s += self.clock.monotonic_s() - begun
+            took_s = self.clock.monotonic_s() - begun
+            self.sandbox_s += took_s
+            # Making a box, and an image for it, is the machine's time, not the agent's.
+            self.deadline_s += took_s
         return self.box
 
     def trajectory(self) -> Trajectory:

@@ -1,0 +1,1 @@
+"""What a trial and a call cost in rsi's sandboxes, in plain Docker, and in other harnesses."""
