@@ -158,7 +158,7 @@ class HelperBox:
         except (EOFError, ConnectionError) as error:
             self._broken = f"the box ended during {call}"
             raise TrialFault("sandbox", f"{self._broken} {error}".strip()) from error
-        except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             self._broken = f"{call}: {error!r}"
             raise TrialFault("sandbox", self._broken) from error
 
