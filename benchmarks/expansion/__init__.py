@@ -1,0 +1,1 @@
+"""The study of Expansion: who covers tasks that the frozen model fails, in how many attempts."""
