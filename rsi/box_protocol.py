@@ -6,12 +6,15 @@ One request is answered before the next is sent.
 
 import json
 import struct
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from rsi.box_proxy import Proxy, environment
 from rsi.domain.trial import BoxFacts
 from rsi.errors import TrialFault
 from rsi.ports import BoxFile, BoxSpec, Ran
@@ -27,7 +30,14 @@ ENVIRONMENT = {
 }
 """What a command sees; nothing of the host's environment ever enters a box."""
 
-HELPER_PARTS = ("box_frames", "box_files", "box_processes", "box_commands", "box_helper")
+HELPER_PARTS = (
+    "box_frames",
+    "box_files",
+    "box_network",
+    "box_processes",
+    "box_commands",
+    "box_helper",
+)
 """The helper's modules, each after those that it imports."""
 BOOTSTRAP = (
     "import sys;n=int(sys.stdin.buffer.readline());"
@@ -69,6 +79,9 @@ class HelperBox:
     def __init__(self, stream: Stream, facts: BoxFacts, workdir: str) -> None:
         self._stream, self._facts, self._workdir = stream, facts, workdir
         self._broken = ""
+        self._sending = threading.Lock()
+        self._proxy: Proxy | None = None
+        self._environment = ENVIRONMENT
 
     @property
     def facts(self) -> BoxFacts:
@@ -81,6 +94,13 @@ class HelperBox:
                 self._stream.send(b"%d\n" % len(helper) + helper)
             answer = self._receive(limit_s)
         _check_ok("start", answer)
+
+    def open_network(self, hosts: tuple[str, ...]) -> None:
+        """Gives the box a proxy that reaches the named hosts, and nothing else."""
+        if hosts:
+            self._call({"call": "network"})
+            self._proxy = Proxy(hosts, self._send)
+            self._environment = {**ENVIRONMENT, **environment()}
 
     def live(self, seconds: float) -> None:
         """Ends the box by itself after so long."""
@@ -108,7 +128,10 @@ class HelperBox:
             "argv": [_bare(word) for word in argv],
             "timeout": timeout_s,
             "limit": output_limit_bytes,
-            "env": {**ENVIRONMENT, **{_bare(name): _bare(text) for name, text in env.items()}},
+            "env": {
+                **self._environment,
+                **{_bare(name): _bare(text) for name, text in env.items()},
+            },
             "cwd": _bare(cwd or self._workdir),
         }
         return self._ran(request, stdin, timeout_s)
@@ -118,7 +141,7 @@ class HelperBox:
             "call": "python",
             "timeout": timeout_s,
             "limit": output_limit_bytes,
-            "env": ENVIRONMENT,
+            "env": self._environment,
             "cwd": self._workdir,
         }
         return self._ran(request, code.encode("utf-8", "replace"), timeout_s)
@@ -138,15 +161,20 @@ class HelperBox:
 
     def close(self) -> None:
         """Ends the connection, and with it the box."""
+        self.close_network()
         self._stream.close()
+
+    def close_network(self) -> None:
+        """Ends the connections of the box's programs."""
+        if self._proxy is not None:
+            self._proxy.close()
 
     def _call(self, header: dict[str, Any], payload: bytes = b"", limit_s: float = 0.0) -> _Answer:
         if self._broken:
             raise TrialFault("sandbox", f"the box ended earlier ({self._broken})")
         with self._faults(header["call"]):
-            text = json.dumps({**header, "payload": len(payload)}).encode()
-            self._stream.send(struct.pack(">I", len(text)) + text + payload)
-            answer = self._receive(limit_s + ANSWER_SLACK_S)
+            self._send(header, payload)
+            answer = self._answer(limit_s + ANSWER_SLACK_S)
         _check_ok(header["call"], answer)
         return answer
 
@@ -158,9 +186,32 @@ class HelperBox:
         except (EOFError, ConnectionError) as error:
             self._broken = f"the box ended during {call}"
             raise TrialFault("sandbox", f"{self._broken} {error}".strip()) from error
-        except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            TypeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             self._broken = f"{call}: {error!r}"
             raise TrialFault("sandbox", self._broken) from error
+
+    def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        text = json.dumps({**header, "payload": len(payload)}).encode()
+        with self._sending:
+            self._stream.send(struct.pack(">I", len(text)) + text + payload)
+
+    def _answer(self, limit_s: float) -> _Answer:
+        """The answer to a call; what the box's connections say meanwhile goes to the proxy."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            answer = self._receive(max(0.01, deadline - time.monotonic()))
+            if "net" not in answer.header:
+                return answer
+            if self._proxy is None:
+                raise ValueError("it speaks of a network that it hasn't got")
+            self._proxy.take(int(answer.header["net"]), str(answer.header["is"]), answer.payload)
 
     def _receive(self, limit_s: float) -> _Answer:
         (length,) = struct.unpack(">I", self._stream.receive(4, limit_s))

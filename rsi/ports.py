@@ -120,7 +120,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BoxSpec:
-    """The limits of one box; network is always off."""
+    """The limits of one box."""
 
     image: str | None = None
     context: tuple[TaskFile, ...] = field(default=(), compare=False, repr=False)
@@ -133,6 +133,8 @@ class BoxSpec:
     cpus: float = 1.0
     pids: int = 64
     disk_mb: int = 32
+    hosts: tuple[str, ...] = ()
+    """What its programs may reach through a proxy; there is no network beside it."""
     life_s: float = 120.0
     """The box removes itself after this long, whatever happens."""
 

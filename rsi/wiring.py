@@ -27,7 +27,7 @@ from rsi.stages.parts import Parts
 
 if TYPE_CHECKING:
     from rsi.edges.docker_sandbox.boxes import DockerSandbox
-    from rsi.edges.namespace_sandbox import NamespaceSandbox
+    from rsi.edges.namespace_sandbox.boxes import NamespaceSandbox
 
 Say = Callable[[str], None]
 
@@ -107,7 +107,7 @@ def open_sandbox(chosen: Settings, say: Say, disk_floor_mb: int = 512) -> Iterat
 
 
 def _namespaces(chosen: Settings, say: Say, disk_floor_mb: int) -> "NamespaceSandbox":
-    from rsi.edges.namespace_sandbox import NamespaceSandbox
+    from rsi.edges.namespace_sandbox.boxes import NamespaceSandbox
     from rsi.edges.sandbox_image.staging import stage
 
     image = stage(chosen.state_dir / "image", say)

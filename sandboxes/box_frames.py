@@ -4,6 +4,7 @@ Standard library only; it never imports rsi.
 """
 
 import json
+import os
 import sys
 
 
@@ -28,7 +29,11 @@ def send(header, chunks=()):
 
 
 def _exactly(count):
-    data = sys.stdin.buffer.read(count)
-    if len(data) != count:
-        raise Gone
-    return data
+    # Without a buffer: what is left in one can't be selected on.
+    data = bytearray()
+    while len(data) < count:
+        chunk = os.read(sys.stdin.fileno(), min(count - len(data), 1 << 20))
+        if not chunk:
+            raise Gone
+        data += chunk
+    return bytes(data)

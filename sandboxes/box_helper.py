@@ -16,6 +16,7 @@ import time
 from box_commands import Commands
 from box_files import get, put
 from box_frames import Gone, receive, send
+from box_network import Network
 from box_processes import Children
 
 PR_SET_DUMPABLE = 4
@@ -30,7 +31,8 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     life = Life(LONGEST_LIFE_S)
-    children = Children()
+    network = Network()
+    children = Children(network)
     commands = Commands(children)
     calls = {
         "put": put,
@@ -39,10 +41,14 @@ def main():
         "get": get,
         "stop_all": children.stop_all,
         "life": life.set,
+        "network": network.open,
     }
     send({"ok": True})
     while True:
         header, payload = receive()
+        if "net" in header:
+            network.take(header, payload)
+            continue
         try:
             calls[header["call"]](header, payload)
         except Gone:

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from box_frames import Gone, send
+from box_frames import receive, send
 
 STOP_LIMIT_S = 5
 
@@ -17,8 +17,9 @@ STOP_LIMIT_S = 5
 class Children:
     """The exit codes of the processes that are waited for; PID 1 inherits every other orphan."""
 
-    def __init__(self):
+    def __init__(self, network):
         self.codes = {}
+        self.network = network
         self.wake, written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
@@ -45,13 +46,19 @@ class Children:
     def listen(self, outputs, inputs, limit_s):
         """The outputs to read and the inputs to write; the dead are taken in on the way."""
         mine = sys.stdin.fileno()
-        ready, writable, _ = select.select([mine, self.wake, *outputs], inputs, [], limit_s)
+        ready, writable, _ = select.select(
+            [mine, self.wake, *outputs, *self.network.readers()],
+            [*inputs, *self.network.writers()],
+            [],
+            limit_s,
+        )
         if mine in ready:
-            raise Gone  # Nothing is sent during a call, so this is the end of input.
+            self.network.take(*receive())  # Nothing else is sent during a call.
         if self.wake in ready:
             os.read(self.wake, 4096)
             self.reap()
-        return [descriptor for descriptor in ready if descriptor != self.wake], writable
+        self.network.move(ready, writable)
+        return [one for one in outputs if one in ready], [one for one in inputs if one in writable]
 
     def end(self, pid, tick):
         """Ends the process and all that has started since; returns when the process is dead."""

@@ -13,6 +13,7 @@ does. It does not protect against a hole in the kernel. Standard library only; i
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -37,6 +38,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 
 CAPABILITIES_3 = 0x20080522
 LAST_CAPABILITY = 63
 MESSAGE_BYTES = 8192
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 512
 ROOM_MB = 256
 """Address space that a process needs beside its memory."""
@@ -176,6 +178,8 @@ def live(request, uid, group):
         # Only for the box not to see where the machine has its group.
         libc.unshare(NEW_CGROUP)
         socket.sethostname("box")
+        if request["has_loopback"]:
+            raise_loopback()
         private_root.enter_root(request["folders"], uid)
         set_limits(request, "memory" in group.controllers)
         give_up_rights(uid)
@@ -200,6 +204,13 @@ def enter_namespaces(uid):
     private_root.call("unshare", libc.unshare(flags | NEW_USER))
     map_inside(*outer)
     return INSIDE_UID
+
+
+def raise_loopback():
+    """Makes the box's own addresses work; there is no other device in it."""
+    with socket.socket() as channel:
+        asked = struct.pack("16sH14x", b"lo", IFF_UP)
+        fcntl.ioctl(channel, SIOCSIFFLAGS, asked)
 
 
 def drop_to(uid):

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Callable
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -58,14 +59,16 @@ def frame(header: object, payload: bytes = b"") -> bytes:
 
 def calls(said: bytes) -> None:
     """Every call gives a plain result or a TrialFault, whatever the box says."""
-    for call in (
+    every: tuple[Callable[[HelperBox], object], ...] = (
         lambda box: box.greet(b"", 1),
         lambda box: box.run(["true"], timeout_s=1),
         lambda box: box.python("1", timeout_s=1),
         lambda box: box.put([]),
         lambda box: box.stop_all(),
         lambda box: box.live(1),
-    ):
+        lambda box: box.open_network(("a.org",)),
+    )
+    for call in every:
         try:
             call(HelperBox(Script(said), FACTS, "/work"))
         except TrialFault:

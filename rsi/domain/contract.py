@@ -159,6 +159,11 @@ class SessionTable(Value):
     carries_over: tuple[str, ...] = ()
 
 
+Host = Annotated[
+    str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$")
+]
+
+
 class WorkspaceTable(Value):
     image: str | None = None
     """An image by name; none stands for rsi's own base image."""
@@ -166,7 +171,9 @@ class WorkspaceTable(Value):
     cpus: float = Field(default=1.0, gt=0, le=1024)
     pids: int = Field(default=64, ge=8, le=65536)
     disk_mb: int = Field(default=32, ge=1, le=1048576)
-    network: Literal["none"] = "none"
+    network: tuple[Host, ...] = ()
+    """Hosts that the agent's commands may reach, by HTTP and HTTPS: `name` or `*.name`, with
+    `:port` or for ports 80 and 443. None stands for no network at all."""
     time_s: float = Field(default=60, gt=0, le=86400)
     """The hard end of a whole trial."""
 

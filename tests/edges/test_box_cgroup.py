@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from rsi.edges.namespace_sandbox import NamespaceSandbox
+from rsi.edges.namespace_sandbox.boxes import NamespaceSandbox
 from rsi.edges.sandbox_image.staging import BaseImage
 from rsi.errors import TrialFault
 from rsi.ports import BoxSpec

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rsi.edges.namespace_sandbox import NamespaceSandbox, Uids
+from rsi.edges.namespace_sandbox.boxes import NamespaceSandbox, Uids
 from rsi.edges.sandbox_image.staging import BaseImage
 from rsi.errors import DiskError, SandboxError, TrialFault
 from rsi.ports import BoxSpec
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.namespaces
 OWNER = """
 import sys
 from pathlib import Path
-from rsi.edges.namespace_sandbox import NamespaceSandbox
+from rsi.edges.namespace_sandbox.boxes import NamespaceSandbox
 from rsi.ports import BoxSpec
 root, sandboxes, state, seconds = sys.argv[1:]
 sandbox = NamespaceSandbox(Path(root), "digest", Path(sandboxes), Path(state), 1)

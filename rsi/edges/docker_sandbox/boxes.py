@@ -154,6 +154,7 @@ class DockerSandbox:
             kind = BareBox if image.is_bare else HelperBox
             box = kind(stream, facts, spec.workdir)
             box.greet(self._helper, GREET_LIMIT_S)
+            box.open_network(spec.hosts)
         except BaseException:
             if stream is not None:
                 stream.close()

@@ -33,8 +33,9 @@ def container(
         "user": f"{AGENT_UID}:{AGENT_UID}",
         "working_dir": "/",
         "stdin_open": True,
-        # Without networks at all the engine also saves the work of setting one up.
-        "network_disabled": True,
+        # Without networks at all the engine also saves the work of setting one up; a box with a
+        # way out needs the loopback device, which is all that the network `none` has.
+        "network_disabled": not spec.hosts,
         "hostname": "box",
         "healthcheck": {"test": ["NONE"]},
     }

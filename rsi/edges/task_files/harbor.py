@@ -124,7 +124,10 @@ def unused(harbor: HarborTask) -> Iterator[tuple[str, str]]:
     """(key, why) of what the task says and rsi does otherwise."""
     environment = harbor.environment
     if environment.network_mode != "no-network" or environment.allow_internet:
-        yield "environment.network_mode", "a box never has a network"
+        yield (
+            "environment.network_mode",
+            "the contract's [workspace] network names what a box may reach",
+        )
     for key in ("cpus", "memory_mb", "memory", "storage_mb", "storage"):
         if getattr(environment, key) is not None:
             yield f"environment.{key}", "the contract's [workspace] sets the limits"
@@ -134,7 +137,10 @@ def unused(harbor: HarborTask) -> Iterator[tuple[str, str]]:
     for table, value in (("agent", harbor.agent), ("verifier", harbor.verifier)):
         for key in ("user", "network_mode", "allowed_hosts"):
             if getattr(value, key):
-                yield f"{table}.{key}", "every box has one unprivileged user and no network"
+                yield (
+                    f"{table}.{key}",
+                    "every box has one unprivileged user, and the contract names its network",
+                )
     for key in ("env", "environment", "collect"):
         if getattr(harbor.verifier, key):
             yield f"verifier.{key}", "the verifier runs tests/test.sh in a clean box of its own"

@@ -84,4 +84,5 @@ class Session:
             cpus=room.cpus,
             pids=room.pids,
             disk_mb=room.disk_mb,
+            hosts=room.network,
         )

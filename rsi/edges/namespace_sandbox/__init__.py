@@ -1,0 +1,1 @@
+"""Boxes made of Linux namespaces, for machines without a Docker engine."""
