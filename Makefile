@@ -13,12 +13,12 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/stamp-$(shell sha256sum pyproject.toml | cut -c1-12)
 GEN ?=
 
-.PHONY: help setup cycle nightly test check lint bench-sandbox soak-sandbox up down discovery expansion update gate report clean-state
+.PHONY: help setup cycle nightly test check lint bench-sandbox soak-sandbox study-expansion up down discovery expansion update gate report clean-state
 
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
 	@echo
-	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Start with: make cycle"
 
@@ -28,6 +28,11 @@ $(STAMP): pyproject.toml
 setbench-sandbox: $(STAMP) ## what a trial and a call cost here, in plain Docker, and in other harnesses
 	@$(PY) -m flows.cycle setup
 	@$(PY) -m benchmarks.sandbox
+
+study-expansion: $(STAMP) ## who covers tasks that the model fails, in how many attempts (about two hours)
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m pip install -q --disable-pip-version-check --root-user-action=ignore $(RSI_PIP_ARGS) -e '.[study]'
+	@$(PY) -m benchmarks.expansion
 
 soak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
 	@$(PY) -m flows.cycle setup
