@@ -18,28 +18,14 @@ GEN ?=
 help: ## this list
 	@echo "rsi: a model-harness pair that gets better every night, and proves it"
 	@echo
-	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Start with: make cycle"
 
 $(STAMP): pyproject.toml
 	@.ci/make_venv.sh $(VENV) $(STAMP)
 
-setbench-sandbox: $(STAMP) ## what a trial and a call cost here, in plain Docker, and in other harnesses
-	@$(PY) -m flows.cycle setup
-	@$(PY) -m benchmarks.sandbox
-
-study-expansion: $(STAMP) ## who covers tasks that the model fails, in how many attempts (about two hours)
-	@$(PY) -m flows.cycle setup
-	@$(PY) -m pip install -q --disable-pip-version-check --root-user-action=ignore $(RSI_PIP_ARGS) -e '.[study]'
-	@$(PY) -m benchmarks.expansion
-
-soak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
-	@$(PY) -m flows.cycle setup
-	@$(PY) -m benchmarks.soak docker 1000 10
-	@$(PY) -m benchmarks.soak namespaces 1000 10
-
-up: $(STAMP) ## everything that this machine needs (the other targets do it themselves)
+setup: $(STAMP) ## everything that this machine needs (the other targets do it themselves)
 	@$(PY) -m flows.cycle setup
 
 cycle: $(STAMP) ## one generation on this machine, from nothing to a verdict
@@ -58,6 +44,20 @@ lint: $(STAMP) ## ruff, mypy and the import rules
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+
+bench-sandbox: $(STAMP) ## what a trial and a call cost here, in plain Docker, and in other harnesses
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m benchmarks.sandbox
+
+study-expansion: $(STAMP) ## who covers tasks that the model fails, in how many attempts (about two hours)
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m pip install -q --disable-pip-version-check --root-user-action=ignore $(RSI_PIP_ARGS) -e '.[study]'
+	@$(PY) -m benchmarks.expansion
+
+soak-sandbox: $(STAMP) ## 1,000 trials whose runner is killed ten times, and what they leave: nothing
+	@$(PY) -m flows.cycle setup
+	@$(PY) -m benchmarks.soak docker 1000 10
+	@$(PY) -m benchmarks.soak namespaces 1000 10
 
 up: $(STAMP) ## keep the Prefect server and the database running
 	@$(PY) -m flows.cycle up
