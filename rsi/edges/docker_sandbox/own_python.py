@@ -14,7 +14,7 @@ from rsi.domain.task import TaskFile
 from rsi.errors import TrialFault
 from rsi.ports import BoxFile, Ran
 
-RECIPE = "1"
+RECIPE = "2"
 """Raised when what is laid changes, so that an older image isn't taken for a new one."""
 PLACE = "/.rsi"
 COMMAND = (f"{PLACE}/lib/ld.so", "--library-path", f"{PLACE}/lib", f"{PLACE}/bin/python3")
@@ -23,8 +23,8 @@ LIMIT_BYTES = 64 << 20
 
 LISTING = """
 import sys
-import codecs, collections, contextlib, ctypes, errno, io, json, os, re, select, signal, stat
-import struct, time, traceback
+import codecs, collections, contextlib, ctypes, errno, io, json, os, re, select, signal, socket
+import stat, struct, time, traceback
 import encodings.ascii, encodings.latin_1, encodings.utf_8
 program = os.path.realpath(sys.executable)
 modules = set()
