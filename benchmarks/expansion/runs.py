@@ -103,7 +103,8 @@ def _searched(
     covered: set[Digest] = set()
     points = [CoveragePoint(attempts=0, tokens=0, covered=0)]
     tokens = 0
-    parts.progress.stage(kind.__name__, rule.attempts)
+    measured = (rule.finalists + 2) * rule.holdout_tasks
+    parts.progress.stage(kind.__name__, rule.attempts + measured)
     while len(told) < rule.attempts and len(covered) < len(tasks):
         pool = _pool(parts, told)
         left = [task.digest for task in tasks if task.digest not in covered]
