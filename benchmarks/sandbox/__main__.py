@@ -1,46 +1,44 @@
-"""`python -m benchmarks.sandbox`: one table from one run. `--quick` takes about two minutes."""
+"""`python -m benchmarks.sandbox`: one table from one run. `--quick` takes two minutes at most."""
 
 import argparse
 import json
 import os
-import resource
-import statistics
 import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from benchmarks.sandbox.endurance import drift, waiting
 from benchmarks.sandbox.peers import Peers, row
-from benchmarks.sandbox.table import Measured, document, text
-from benchmarks.sandbox.timing import measure
-from benchmarks.sandbox.ways import LABEL, Boxes, DockerCli, DockerSdk, Way
+from benchmarks.sandbox.table import HARBOR, INSPECT, Measured, document, text
+from benchmarks.sandbox.tasks import export, remove_images, seconds_for, small_tasks
+from benchmarks.sandbox.timing import Amount, Deadline, measure
+from benchmarks.sandbox.ways import (
+    COLD,
+    LABEL,
+    NAMESPACES,
+    POOL,
+    Boxes,
+    DockerCli,
+    DockerSdk,
+    Way,
+    own_label,
+)
 from rsi import wiring
-from rsi.domain.task import Task, TaskFile
+from rsi.edges.docker_sandbox.boxes import DockerSandbox, Limits
 from rsi.edges.docker_sandbox.calls import client, remove_container
 from rsi.edges.docker_sandbox.engine import open_engine
-from rsi.edges.docker_sandbox.owners import LABEL as OWNER
 from rsi.edges.sandbox_image.staging import stage
-from rsi.edges.system_clock import SystemClock
-from rsi.ports import BoxSpec, Sandbox
-from rsi.steps.judge.judge import judge
+from rsi.ports import Sandbox
+from rsi.settings import Settings
 
+FULL = Amount(paced=15, saturated_s=10, calls=50, tasks=120, drift=1000, limit_s=660)
+QUICK = Amount(paced=3, saturated_s=2, calls=10, tasks=12, drift=200, limit_s=100)
 WIDTH = 4
-TASK = Task(
-    name="bench/one",
-    suite="bench",
-    family="bench",
-    level=1,
-    instruction="Write something into /work/answer.",
-    tests=(
-        TaskFile(
-            path="test.sh",
-            content=b"[ -s answer ] && got=1 || got=0\necho $got > /logs/verifier/reward.txt\n",
-        ),
-    ),
-)
+PEER_RUNS = ((12, 4), (24, 12))
+"""(trials, side by side): other harnesses wait more than they work, so that more may be better."""
 
 
 def main() -> int:
@@ -50,126 +48,118 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where the figures go as JSON")
     given = parser.parse_args()
     with ExitStack() as stack:
-        found = _measured(stack, is_quick=given.quick)
+        found = _bench(stack, QUICK if given.quick else FULL).run(has_peers=not given.quick)
     sys.stdout.write(f"{text(found)}\n")
     if given.json:
         given.json.write_text(json.dumps(document(found), indent=1))
     return 0
 
 
-def _measured(stack: ExitStack, *, is_quick: bool) -> Measured:
+@dataclass(slots=True)
+class Bench:
+    """One run: what is measured, and what was found so far."""
+
+    chosen: Settings
+    amount: Amount
+    deadline: Deadline
+    url: str
+    image: str
+    pool: Sandbox
+    cold: Sandbox
+    bare: Sandbox
+    found: Measured = field(default_factory=Measured)
+
+    def run(self, *, has_peers: bool) -> Measured:
+        """Everything in turn; nothing is begun after the deadline."""
+        ways: list[Way] = [
+            DockerSdk(self.url, self.image),
+            DockerCli(self.url, self.image),
+            Boxes(POOL, self.pool),
+            Boxes(COLD, self.cold),
+            Boxes(NAMESPACES, self.bare),
+        ]
+        for way in ways:
+            self._step(f"way: {way.name}", partial(self._cost, way))
+        for name, sandbox in ((POOL, self.pool), (NAMESPACES, self.bare)):
+            self._step(f"tasks: {name}", partial(self._tasks, name, sandbox))
+        if has_peers:
+            self._peers()
+        self._step("a waiting container", self._waiting)
+        self._step(f"{self.amount.drift} trials in a row", self._drift)
+        return self.found
+
+    def _step(self, name: str, work: Callable[[], None]) -> None:
+        load = os.getloadavg()[0]
+        if self.deadline.left_s() > 0:
+            wiring.say_to_stderr(f"measuring {name} (load {load:.1f})")
+            work()
+        else:
+            wiring.say_to_stderr(f"no time is left for {name}")
+
+    def _cost(self, way: Way) -> None:
+        self.found.costs[way.name] = measure(way, self.amount)
+
+    def _tasks(self, name: str, sandbox: Sandbox) -> None:
+        count = self.amount.tasks
+        taken_s = seconds_for(sandbox, small_tasks(), count, WIDTH)
+        self.found.tasks_per_minute[name] = 60 * count / taken_s
+
+    def _peers(self) -> None:
+        tasks, folder = small_tasks(), self.chosen.state_dir / "peers"
+        export(tasks, folder / "tasks", self.url, self.image)
+        left_s = self.deadline.left_s
+        peers = Peers(folder, folder / "tasks", len(tasks), self.url, self.image, left_s)
+        for name, run in ((HARBOR, peers.harbor), (INSPECT, peers.inspect)):
+            self._step(f"tasks: {name}", partial(self._peer, name, run))
+
+    def _peer(self, name: str, run: Callable[[int, int], float]) -> None:
+        rates: dict[int, float] = {}
+        for trials, width in PEER_RUNS:
+            rate = row(run, trials, width)
+            if isinstance(rate, str):
+                self.found.notes[name] = rate
+                break
+            rates[width] = rate
+        if rates:
+            self.found.tasks_per_minute[name] = max(rates.values())
+            told = ", ".join(f"{rate:.0f} with {width} at once" for width, rate in rates.items())
+            more = self.found.notes.get(name)
+            self.found.notes[name] = f"{told}; {more}" if more else told
+
+    def _waiting(self) -> None:
+        self.found.waiting = waiting(self.url, self.pool)
+
+    def _drift(self) -> None:
+        self.found.drift = drift(self.pool, self.amount.drift, self.deadline.left_s)
+
+
+def _bench(stack: ExitStack, amount: Amount) -> Bench:
+    """The sandboxes, opened; the time begins when they are ready."""
     chosen, say = wiring.settings(), wiring.say_to_stderr
     url = stack.enter_context(open_engine(os.environ, chosen.state_dir / "docker", say)).url
     pool, bare = (
         stack.enter_context(wiring.open_sandbox(chosen.model_copy(update={"sandbox": kind}), say))
         for kind in ("docker", "namespaces")
     )
-    pool.check()
-    bare.check()
+    image = stage(chosen.state_dir / "image", say)
+    cold = DockerSandbox(
+        url, image.tag, image.digest, chosen.root / "sandboxes", chosen.state_dir, Limits(warm=0)
+    )
+    stack.callback(cold.close)
+    stack.callback(remove_images, url)
     stack.callback(_remove, url)
-    image = stage(chosen.state_dir / "image", say).tag
-    ways: list[Way] = [
-        DockerSdk(url, image),
-        DockerCli(url, image),
-        Boxes("rsi, containers from the pool", pool),
-        Boxes("rsi, namespaces", bare),
-    ]
-    found = Measured()
-    for way in ways:
-        say(f"measuring: {way.name}")
-        times = (4, 4.0, 10) if is_quick else (15, 15.0, 50)
-        found.costs.append(measure(way, *times))
-    count = 20 if is_quick else 120
-    for name, sandbox in (("rsi, containers", pool), ("rsi, namespaces", bare)):
-        say(f"measuring: tasks of {name}")
-        found.tasks_per_minute[name] = row(partial(_tasks, sandbox), count, WIDTH)
-    if not is_quick:
-        peers = Peers(chosen.state_dir, url, image)
-        runs: dict[str, Callable[[int, int], float]] = {
-            "Harbor": peers.harbor,
-            "Inspect": peers.inspect,
-        }
-        for name, run in runs.items():
-            say(f"measuring: tasks of {name}")
-            found.tasks_per_minute[name] = row(run, 12, WIDTH)
-    say("measuring: a waiting container, and a long row of trials")
-    found.waiting_mb = _waiting_mb(url, pool)
-    found.drift = _drift(pool, 200 if is_quick else 1200)
-    return found
-
-
-def _tasks(sandbox: Sandbox, count: int, width: int) -> float:
-    """Seconds for so many tasks with an agent that does nothing: its box, then the verifier's."""
-    clock = SystemClock()
-
-    def one(_: int) -> None:
-        with sandbox.box(BoxSpec.of(TASK, 60)) as box:
-            box.stop_all()
-            left = box.get(TASK.artifact_paths)
-        if judge(TASK, "", left, sandbox, clock).is_solved:
-            raise RuntimeError("nothing was done, and it passed")
-
-    begun = time.perf_counter()
-    with ThreadPoolExecutor(width) as threads:
-        list(threads.map(one, range(count)))
-    return time.perf_counter() - begun
-
-
-def _drift(sandbox: Sandbox, count: int) -> dict[str, float]:
-    """Whether the last trials are as fast as the first ones, and take as much memory."""
-    times, memory = [], {}
-    for number in range(count):
-        begun = time.perf_counter()
-        with sandbox.box(BoxSpec()) as box:
-            box.run(("true",), timeout_s=60)
-        times.append(time.perf_counter() - begun)
-        if number + 1 in (100, count):
-            memory[number + 1] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    third = count // 3
-    return {
-        f"first third of {count} trials, median ms": 1000 * statistics.median(times[:third]),
-        "last third, median ms": 1000 * statistics.median(times[-third:]),
-        "peak memory of the runner after 100, MB": memory[100],
-        f"after {count}, MB": memory[count],
-    }
-
-
-def _waiting_mb(url: str, sandbox: Sandbox) -> float:
-    """What a container that waits holds by its control group, and its holder (containerd-shim)."""
-    with sandbox.box(BoxSpec()):
-        time.sleep(1)
-        with client(url) as api:
-            waiting = api.containers(filters={"label": OWNER})
-            used = [_used_mb(api.stats(one["Id"], stream=False)) for one in waiting]
-    holders = [
-        _resident_mb(path.parent)
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if any(one["Id"].encode() in _read(path) for one in waiting)
-    ]
-    return statistics.mean(used) + (statistics.mean(holders) if holders else 0.0)
-
-
-def _used_mb(stats: dict[str, dict[str, int]]) -> float:
-    return stats["memory_stats"].get("usage", 0) / (1 << 20)
-
-
-def _resident_mb(process: Path) -> float:
-    lines = _read(process / "status").decode().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+    for sandbox in (pool, cold, bare):
+        sandbox.check()
+    deadline = Deadline.after(amount.limit_s)
+    return Bench(chosen, amount, deadline, url, image.tag, pool, cold, bare)
 
 
 def _remove(url: str) -> None:
-    """Removes what a broken measurement left."""
+    """Removes what a broken measurement left, and what an earlier run that was killed did."""
     with client(url) as api:
         for one in api.containers(all=True, filters={"label": LABEL}):
-            remove_container(api, one["Id"])
+            if one["Labels"][LABEL] == own_label()[LABEL] or one["State"] != "running":
+                remove_container(api, one["Id"])
 
 
 if __name__ == "__main__":

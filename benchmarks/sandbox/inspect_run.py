@@ -1,11 +1,14 @@
 # mypy: ignore-errors
-"""Runs Inspect on no-op samples in its Docker sandbox; called with Inspect's own Python.
+"""Runs Inspect on tasks in its Docker sandbox; called with Inspect's own Python.
 
-Arguments: compose file, samples, samples side by side, folder for logs. Prints `success N SECONDS`.
+Arguments: compose file, folder of Harbor tasks, trials, trials side by side, folder for logs.
+Prints `success N SECONDS`, N of them scored as failed, as they are when nothing is done.
 """
 
+import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, eval
@@ -13,11 +16,6 @@ from inspect_ai.dataset import Sample
 from inspect_ai.scorer import Score, accuracy, scorer
 from inspect_ai.solver import solver
 from inspect_ai.util import sandbox
-
-TEST = (
-    "mkdir -p /logs/verifier\n[ -s /work/answer ] && got=1 || got=0\n"
-    "echo $got > /logs/verifier/reward.txt\n"
-)
 
 
 @solver
@@ -32,21 +30,41 @@ def nothing() -> Any:
 
 @scorer(metrics=[accuracy()])
 def verdict() -> Any:
-    """The reward that the test script writes."""
+    """The reward that the task's own test script writes."""
 
-    async def score(_state: Any, _target: Any) -> Score:
+    async def score(state: Any, _target: Any) -> Score:
         box = sandbox()
-        await box.write_file("/tests/test.sh", TEST)
+        for path, text in state.metadata["tests"].items():
+            await box.write_file(f"/tests/{path}", text)
         await box.exec(["bash", "/tests/test.sh"], timeout=60)
-        return Score(value=float(await box.read_file("/logs/verifier/reward.txt")))
+        reward = json.loads(await box.read_file("/logs/verifier/reward.json"))["reward"]
+        return Score(value=float(reward))
 
     return score
 
 
+def texts(folder: Path) -> dict[str, str]:
+    """The files below a folder, by path."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in found}
+
+
+def sample(folder: Path) -> Sample:
+    """A task as Inspect has it: its files are laid by Inspect, its tests by the scorer."""
+    files = texts(folder / "environment/files")
+    return Sample(
+        input=(folder / "instruction.md").read_text(),
+        files={f"/work/{path}": text for path, text in files.items()},
+        metadata={"tests": texts(folder / "tests")},
+    )
+
+
 def main() -> None:
     """Runs the samples and says how long they took."""
-    compose, count, width, logs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    samples = [Sample(input="x", files={"/work/file": "one\n"}) for _ in range(count)]
+    compose, tasks, logs = sys.argv[1], Path(sys.argv[2]), sys.argv[5]
+    count, width = int(sys.argv[3]), int(sys.argv[4])
+    folders = sorted(tasks.iterdir())
+    samples = [sample(folders[number % len(folders)]) for number in range(count)]
     work = Task(samples, solver=nothing(), scorer=verdict(), sandbox=("docker", compose))
     begun = time.perf_counter()
     (log,) = eval(
@@ -58,8 +76,10 @@ def main() -> None:
         max_subprocesses=width * 2,
         log_dir=logs,
     )
-    scored = sum(bool(sample.scores) for sample in log.samples or ())
-    print(f"{log.status} {scored} {time.perf_counter() - begun:.2f}")  # noqa: T201
+    taken_s = time.perf_counter() - begun
+    scores = [one for sample in log.samples or () for one in (sample.scores or {}).values()]
+    failed = sum(float(score.value) == 0 for score in scores)
+    print(f"{log.status} {failed} {taken_s:.2f}")  # noqa: T201
 
 
 if __name__ == "__main__":

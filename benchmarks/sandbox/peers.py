@@ -1,23 +1,34 @@
-"""Other harnesses from PyPI on the same tasks, each in an environment of its own.
+"""Other harnesses from PyPI on the same tasks, each driven over its own command line or script.
 
 Harbor needs Python 3.12, Inspect needs engine 24; both need `docker compose`. What this machine
 lacks is told in the harness's row, and the rest goes on.
 """
 
+import contextlib
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError
+
+from benchmarks.sandbox.installing import Absent, last_line, newer_python, program
+from rsi.edges.docker_sandbox.calls import client, remove_container
 
 HARBOR, INSPECT = "harbor==0.26.0", "inspect_ai==0.3.285"
-INSTALL_LIMIT_S, RUN_LIMIT_S = 600, 300
-PYTHONS = ("python3.13", "python3.12")
+RUN_LIMIT_S = 120
 INSPECT_RUN = Path(__file__).with_name("inspect_run.py")
+PROJECT = "com.docker.compose.project"
+PROJECTS = ("task-", "inspect-")
+"""What the names of the harnesses' projects begin with."""
 COMPOSE = """\
 services:
   default:
@@ -28,134 +39,141 @@ services:
     pull_policy: never
     mem_limit: 256m
 """
-TASK = """\
-schema_version = "1.4"
-[task]
-name = "bench/{name}"
-[environment]
-docker_image = "{image}"
-workdir = "/work"
-[agent]
-timeout_sec = 60.0
-[verifier]
-timeout_sec = 60.0
-"""
-TEST = "#!/bin/bash\n[ -s /work/answer ] && got=1 || got=0\necho $got > /logs/verifier/reward.txt\n"
-
-
-class Absent(Exception):
-    """Why a harness can't run here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peers:
     """Where the harnesses are, and what they work on."""
 
-    state: Path
+    folder: Path
+    tasks: Path
+    """Harbor directories whose images are there."""
+    count: int
+    """How many they are."""
     url: str
     image: str
+    left_s: Callable[[], float]
 
-    def harbor(self, tasks: int, width: int) -> float:
-        """Seconds that Harbor takes for the tasks with its no-op agent. Raises Absent."""
+    def harbor(self, trials: int, width: int) -> float:
+        """Seconds that Harbor takes for the trials with its no-op agent. Raises Absent."""
         self._check_compose()
-        program = self._program("harbor", HARBOR, _newer_python(), "harbor")
-        folder, jobs = self.state / "peers/tasks", self.state / "peers/jobs"
-        for path in (folder, jobs):
-            shutil.rmtree(path, ignore_errors=True)
-        for number in range(tasks):
-            _write_task(folder / f"task-{number}", f"task-{number}", self.image)
-        words = ("run", "-p", str(folder), "-a", "nop", "-n", str(width), "-o", str(jobs), "-y")
-        said, taken_s = self._timed([program, *words])
-        # Its own clock leaves out that it starts, which takes seconds.
-        total = re.search(r"Total runtime: (?:(\d+)m )?(\d+)s", said)
-        if total is None or f"{tasks}/{tasks}" not in said:
-            raise Absent(f"it didn't finish: {said.strip()[-200:]}")
-        return min(taken_s, 60 * int(total[1] or 0) + int(total[2]))
+        harbor = program(self._place(HARBOR), HARBOR, newer_python(), "harbor")
+        jobs = self.folder / "jobs"
+        shutil.rmtree(jobs, ignore_errors=True)
+        attempts = str(trials // self.count)
+        words = ("-p", str(self.tasks), "-a", "nop", "-k", attempts, "-n", str(width))
+        said = self._said([harbor, "run", *words, "-o", str(jobs), "-y", "-q"])
+        results = list(jobs.glob("*/result.json"))
+        if len(results) != 1:
+            raise Absent(f"it didn't finish: {_reason(said)}")
+        try:
+            # By its own clock, which leaves out that it starts and ends, which takes seconds.
+            return seconds_of(json.loads(results[0].read_text()), trials)
+        except Absent as absent:
+            raise Absent(f"{absent}: {_reason(said)}") from absent
 
-    def inspect(self, tasks: int, width: int) -> float:
-        """Seconds that Inspect takes for the tasks with a solver that does nothing."""
+    def inspect(self, trials: int, width: int) -> float:
+        """Seconds that Inspect takes for the trials with a solver that does nothing.
+
+        Raises Absent.
+        """
         self._check_compose()
-        python = self._program("inspect", INSPECT, sys.executable, "python")
-        compose = self.state / "peers/compose.yaml"
+        python = program(self._place(INSPECT), INSPECT, sys.executable, "python")
+        compose = self.folder / "compose.yaml"
         compose.write_text(COMPOSE.format(image=self.image))
-        logs = self.state / "peers/logs"
-        words = (str(INSPECT_RUN), str(compose), str(tasks), str(width), str(logs))
-        said, _ = self._timed([python, *words])
-        seconds = re.search(rf"^success {tasks} ([\d.]+)$", said, re.MULTILINE)
+        words = (str(compose), str(self.tasks), str(trials), str(width), str(self.folder / "logs"))
+        said = self._said([python, str(INSPECT_RUN), *words])
+        seconds = re.search(rf"^success {trials} ([\d.]+)$", said, re.MULTILINE)
         if seconds is None:
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
-            raise Absent(f"it didn't finish: {' '.join(lines)[-200:]}")
+            raise Absent(f"it didn't finish: {_reason(said)}")
         return float(seconds[1])
 
+    def _place(self, package: str) -> Path:
+        return self.folder / package.replace("==", "-")
+
     def _check_compose(self) -> None:
-        said, _ = self._timed(["docker", "compose", "version"])
+        said = self._said(["docker", "compose", "version"])
         if "version" not in said or "unknown" in said:
-            raise Absent("`docker compose` isn't installed")
+            raise Absent("`docker compose` isn't installed (Debian 13: docker-compose)")
 
-    def _program(self, name: str, package: str, python: str, program: str) -> str:
-        """A program of the package, installed below the state folder on first use."""
-        folder = self.state / "peers" / f"{name}-{package.rpartition('=')[2]}"
-        if not (folder / "ready").exists():
-            for command in (
-                [python, "-m", "venv", "--clear", str(folder)],
-                [str(folder / "bin/pip"), "install", "-q", package],
-            ):
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
-                )
-                if done.returncode:
-                    raise Absent(f"{package} can't be installed: {done.stderr.strip()[-120:]}")
-            (folder / "ready").touch()
-        return str(folder / "bin" / program)
-
-    def _timed(self, command: Sequence[str]) -> tuple[str, float]:
-        begun = time.perf_counter()
-        try:
-            done = subprocess.run(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=RUN_LIMIT_S,
-                check=False,
-                env={**os.environ, "DOCKER_HOST": self.url, "COLUMNS": "100"},
-                cwd=self.state,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Absent(f"it took over {RUN_LIMIT_S} s") from error
-        return done.stdout, time.perf_counter() - begun
+    def _said(self, command: Sequence[str]) -> str:
+        """What a program said until its end; what it leaves in the engine is removed."""
+        limit_s = min(RUN_LIMIT_S, self.left_s())
+        if limit_s <= 0:
+            raise Absent("the benchmark's time was up")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with client(self.url) as api:
+            before = _compose_things(api)
+            try:
+                return _run(command, limit_s, {"DOCKER_HOST": self.url}, self.folder)
+            finally:
+                _remove_all(api, _compose_things(api) - before)
 
 
-def row(run: Callable[[int, int], float], tasks: int, width: int) -> float | str:
+def row(run: Callable[[int, int], float], trials: int, width: int) -> float | str:
     """Trials a minute, or why there are none."""
     try:
-        return 60 * tasks / run(tasks, width)
+        return 60 * trials / run(trials, width)
     except Absent as absent:
         return str(absent)
 
 
-def _newer_python() -> str:
-    """A Python that is new enough for Harbor, on the path or where pyenv keeps them."""
-    if sys.version_info >= (3, 12):
-        return sys.executable
-    found = [shutil.which(name) for name in PYTHONS]
-    for version in ("3.13", "3.12"):
-        found += map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
-    for program in filter(None, found):
-        command = [program, "-c", "import sys; print(sys.version_info >= (3, 12))"]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        if said.stdout.strip() == "True":
-            return program
-    raise Absent("it needs Python 3.12 or newer, which this machine hasn't got")
+def seconds_of(result: dict[str, Any], trials: int) -> float:
+    """How long a job of Harbor took, by its result. Raises Absent when not all was judged."""
+    judged = sum(
+        len(names)
+        for one in result["stats"]["evals"].values()
+        for names in one["reward_stats"].get("reward", {}).values()
+    )
+    if judged != trials or result["stats"]["n_errored_trials"]:
+        raise Absent(f"{judged} of {trials} trials were judged")
+    begun, ended = (datetime.fromisoformat(result[name]) for name in ("started_at", "finished_at"))
+    return (ended - begun).total_seconds()
 
 
-def _write_task(folder: Path, name: str, image: str) -> None:
-    for path, text in {
-        "task.toml": TASK.format(name=name, image=image),
-        "instruction.md": "Write something into /work/answer.\n",
-        "environment/Dockerfile": f"FROM {image}\nWORKDIR /work\n",
-        "tests/test.sh": TEST,
-        "solution/solve.sh": "echo one > /work/answer\n",
-    }.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+def _reason(said: str) -> str:
+    """The last error that a harness tells, else its last line."""
+    errors = re.findall(r"^.*(?:Error|ERROR|requires?|requirement)\b.*$", said, re.MULTILINE)
+    return last_line(errors[-1] if errors else said)
+
+
+def _run(command: Sequence[str], limit_s: float, more: dict[str, str], cwd: Path) -> str:
+    """Runs a program with its children in a group of their own, which ends with it."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **more, "COLUMNS": "200"},
+        cwd=cwd,
+        start_new_session=True,
+    )
+    try:
+        return process.communicate(timeout=limit_s)[0]
+    except subprocess.TimeoutExpired as error:
+        raise Absent(f"it took over {limit_s:.0f} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _compose_things(api: Any) -> frozenset[tuple[str, str]]:
+    """(kind, id) of what compose made for harnesses."""
+    chosen = {"label": PROJECT}
+    found = [("container", one) for one in api.containers(all=True, filters=chosen)]
+    found += [("network", one) for one in api.networks(filters=chosen)]
+    return frozenset(
+        (kind, one["Id"]) for kind, one in found if one["Labels"][PROJECT].startswith(PROJECTS)
+    )
+
+
+def _remove_all(api: Any, things: frozenset[tuple[str, str]]) -> None:
+    """Removes containers, and then the networks that they were in."""
+    for kind, name in sorted(things):
+        if kind == "container":
+            remove_container(api, name)
+        else:
+            with contextlib.suppress(APIError):  # It may be gone, or somebody's after all.
+                api.remove_network(name)

@@ -4,80 +4,85 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchmarks.sandbox.endurance import Drift, Waiting
 from benchmarks.sandbox.timing import WIDTHS, Cost
+from benchmarks.sandbox.ways import CLI, POOL, SDK
+
+HARBOR, INSPECT = "Harbor", "Inspect"
+PEERS = (HARBOR, INSPECT)
+NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A ratio of two figures of one run, and what it should at least be."""
+
+    what: str
+    ratio: float
+    wanted: float
+
+    @property
+    def is_reached(self) -> bool:
+        return self.ratio >= self.wanted
 
 
 @dataclass(slots=True)
 class Measured:
-    """All that one run found."""
+    """All that one run found; what there was no time for is not there."""
 
-    costs: list[Cost] = field(default_factory=list)
-    """The SDK's first: the others are told as ratios to it."""
-    tasks_per_minute: dict[str, float | str] = field(default_factory=dict)
-    """By harness, with an agent that does nothing; a text says why there is none."""
-    waiting_mb: float = 0.0
-    drift: dict[str, float] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    """By way."""
+    tasks_per_minute: dict[str, float] = field(default_factory=dict)
+    """By way or harness, with an agent that does nothing, at the width that is best for it."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """By way or harness: why there is no figure, or how it was had."""
+    waiting: Waiting | None = None
+    drift: Drift | None = None
 
 
-def goals(found: Measured) -> list[tuple[str, float, float]]:
-    """(what, ratio, goal): reached where the ratio is at least the goal."""
-    sdk, *others = found.costs
-    cli = next(cost for cost in others if cost.name.startswith("docker run"))
-    pool = next(cost for cost in others if cost.name.startswith("rsi, containers"))
-    peers = [rate for name, rate in found.tasks_per_minute.items() if not name.startswith("rsi")]
-    rates = [rate for rate in peers if isinstance(rate, float)]
-    told = [
-        ("a warm trial against the SDK's, while a core is idle", sdk.paced_ms / pool.paced_ms, 10),
-        (
-            "trials a minute against the SDK's, with all cores busy",
-            max(pool.per_minute.values()) / max(sdk.per_minute.values()),
-            3,
-        ),
-        ("a shell call against `docker exec`", cli.call_ms / pool.call_ms, 15),
-        ("a shell call against the SDK's exec", sdk.call_ms / pool.call_ms, 15),
-    ]
-    ours = found.tasks_per_minute.get("rsi, containers")
-    if rates and isinstance(ours, float):
-        told.append(("tasks a minute against the better peer", ours / max(rates), 3))
-    return [(what, round(ratio, 1), goal) for what, ratio, goal in told]
+def goals(found: Measured) -> list[Goal]:
+    """The goals whose figures are there."""
+    told: list[Goal] = []
+    if not {SDK, CLI, POOL} - set(found.costs):
+        sdk, cli, pool = (found.costs[name] for name in (SDK, CLI, POOL))
+        most = [max(cost.per_minute.values()) for cost in (pool, sdk)]
+        told += [
+            Goal("a warm trial against the SDK's, a core idle", sdk.paced_ms / pool.paced_ms, 10),
+            Goal("trials a minute against the SDK's, all cores busy", most[0] / most[1], 3),
+            Goal("a shell call against `docker exec`", cli.call_ms / pool.call_ms, 15),
+            Goal("a shell call against the SDK's exec", sdk.call_ms / pool.call_ms, 15),
+        ]
+    rates = [found.tasks_per_minute[name] for name in PEERS if name in found.tasks_per_minute]
+    if rates and POOL in found.tasks_per_minute:
+        ratio = found.tasks_per_minute[POOL] / max(rates)
+        told.append(Goal("tasks a minute against the better of Harbor and Inspect", ratio, 3))
+    return told
 
 
 def text(found: Measured) -> str:
-    """The tables for people."""
-    sdk = found.costs[0]
-    heads = ("way", "trial, ms", "to SDK", "call, ms", *(f"trials/min, {n}" for n in WIDTHS))
-    rows = [
-        (
-            cost.name,
-            f"{cost.paced_ms:.0f}",
-            f"{sdk.paced_ms / cost.paced_ms:.1f}x",
-            f"{cost.call_ms:.1f}",
-            *(f"{cost.per_minute[width]:.0f}" for width in WIDTHS),
-        )
-        for cost in found.costs
-    ]
-    harnesses = [
-        (name, rate if isinstance(rate, str) else f"{rate:.0f}")
-        for name, rate in found.tasks_per_minute.items()
-    ]
-    reached = [
-        (what, f"{ratio:g}x", f"{goal:g}x", "yes" if ratio >= goal else "no")
-        for what, ratio, goal in goals(found)
-    ]
-    drift = [(name, f"{value:.1f}") for name, value in found.drift.items()]
+    """The table for people, and the goals below it."""
+    heads = (
+        "way",
+        "trial, ms",
+        "SDK's / it",
+        "call, ms",
+        *(f"trials/min, {n}" for n in WIDTHS),
+        "no-op tasks/min",
+        "note",
+    )
+    names = [*found.costs, *(name for name in PEERS if _is_told(found, name))]
     parts = [
-        grid(heads, rows),
-        grid(("harness, agent that does nothing", "tasks/min"), harnesses),
-        f"A waiting container takes {found.waiting_mb:.1f} MB.",
-        grid(("over the trials of the pool", "value"), drift),
-        grid(("goal", "seen", "wanted", "reached"), reached),
+        grid(heads, [_row(found, name) for name in names]),
+        "\n".join(_waiting_lines(found.waiting) + _drift_lines(found.drift)),
+        "\n".join(_goal_line(goal) for goal in goals(found)),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
 
 
 def document(found: Measured) -> dict[str, Any]:
     """The same for machines."""
-    return {**asdict(found), "goals": goals(found)}
+    told = [asdict(goal) | {"is_reached": goal.is_reached} for goal in goals(found)]
+    return {**asdict(found), "goals": told}
 
 
 def grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -89,3 +94,52 @@ def grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return f"| {' | '.join(padded)} |"
 
     return "\n".join([line(heads), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def _is_told(found: Measured, name: str) -> bool:
+    return name in found.tasks_per_minute or name in found.notes
+
+
+def _row(found: Measured, name: str) -> tuple[str, ...]:
+    cost, sdk = found.costs.get(name), found.costs.get(SDK)
+    tasks = found.tasks_per_minute.get(name)
+    figures = [NONE] * (3 + len(WIDTHS))
+    if cost is not None:
+        figures = [
+            f"{cost.paced_ms:.0f}",
+            NONE if sdk is None else f"{sdk.paced_ms / cost.paced_ms:.1f}x",
+            f"{cost.call_ms:.1f}",
+            *(f"{cost.per_minute[width]:.0f}" for width in WIDTHS),
+        ]
+    return (name, *figures, NONE if tasks is None else f"{tasks:.0f}", found.notes.get(name, ""))
+
+
+def _waiting_lines(waiting: Waiting | None) -> list[str]:
+    if waiting is None:
+        return []
+    group, holder = (
+        "can't be read" if mb is None else f"{mb:.1f} MB"
+        for mb in (waiting.group_mb, waiting.holder_mb)
+    )
+    return [f"- A container that waits: control group {group}, its containerd-shim {holder}."]
+
+
+def _drift_lines(drift: Drift | None) -> list[str]:
+    if drift is None:
+        return []
+    if not drift.medians_ms:
+        return [f"- Time for {drift.trials} trials in a row alone: too few to tell a drift."]
+    first, last = drift.medians_ms[0], drift.medians_ms[-1]
+    return [
+        f"- {drift.trials} trials of the pool in a row, median of 100: the first {first:.0f} ms, "
+        f"the last {last:.0f} ms ({last / first:.2f}x), between {min(drift.medians_ms):.0f} and "
+        f"{max(drift.medians_ms):.0f} ms on the way; the machine's load between "
+        f"{min(drift.loads):.1f} and {max(drift.loads):.1f}.",
+        f"- This process held {drift.memory_mb[0]:.1f} MB after 100 of them and "
+        f"{drift.memory_mb[-1]:.1f} MB at the end.",
+    ]
+
+
+def _goal_line(goal: Goal) -> str:
+    word = "reached" if goal.is_reached else "not reached"
+    return f"- {word}: {goal.what} is {goal.ratio:.1f}x; {goal.wanted:g}x was wanted"

@@ -13,6 +13,38 @@ SETTLE_S = 2
 """Before single calls are timed: what is prepared ahead is done by then."""
 
 
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much is measured."""
+
+    paced: int
+    """Trials with pauses."""
+    saturated_s: float
+    """For each width."""
+    calls: int
+    tasks: int
+    """Trials of each of rsi's kinds with an agent that does nothing."""
+    drift: int
+    limit_s: float
+    """The whole benchmark's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When the benchmark has to end."""
+
+    at_s: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "Deadline":
+        """The moment so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def left_s(self) -> float:
+        """How long there is still; negative when it is over."""
+        return self.at_s - time.monotonic()
+
+
 @dataclass(slots=True)
 class Cost:
     """What one way costs."""
@@ -26,14 +58,14 @@ class Cost:
     """Trials a minute, by how many run side by side."""
 
 
-def measure(way: Way, paced: int, saturated_s: float, calls: int) -> Cost:
+def measure(way: Way, amount: Amount) -> Cost:
     """The costs of a way; the first trial, which warms caches, isn't counted."""
     way.trial()
     return Cost(
         name=way.name,
-        paced_ms=paced_ms(way.trial, paced),
-        call_ms=_call_ms(way, calls),
-        per_minute={width: _per_minute(way.trial, width, saturated_s) for width in WIDTHS},
+        paced_ms=paced_ms(way.trial, amount.paced),
+        call_ms=_call_ms(way, amount.calls),
+        per_minute={width: _per_minute(way.trial, width, amount.saturated_s) for width in WIDTHS},
     )
 
 
@@ -56,7 +88,7 @@ def _call_ms(way: Way, count: int) -> float:
         begun = time.perf_counter()
         next(steps)
         times.append(time.perf_counter() - begun)
-    steps.close()  # type: ignore[attr-defined]
+    steps.close()
     return 1000 * statistics.median(times)
 
 

@@ -1,10 +1,11 @@
 """The ways to run a trial: three files in, ten shell calls, one artifact out, nothing left."""
 
 import io
+import os
 import subprocess
 import tarfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +19,14 @@ LAST_CALL = ("bash", "-c", "wc -c < /work/file-0 > /work/artifact")
 CALLS = 10
 LABEL = "rsi.bench"
 LIMIT_S = 120
+SDK, CLI = "create, exec, remove, by the SDK", "docker run and exec, by the command line"
+POOL, COLD = "rsi, containers from the pool", "rsi, containers made on demand"
+NAMESPACES = "rsi, namespaces"
+
+
+def own_label() -> dict[str, str]:
+    """The label of this process's containers: others may measure on the same engine."""
+    return {LABEL: str(os.getpid())}
 
 
 class Way(ABC):
@@ -30,7 +39,7 @@ class Way(ABC):
         """A whole trial, from ready to removed."""
 
     @abstractmethod
-    def call(self) -> "Iterator[None]":
+    def call(self) -> Generator[None, None, None]:
         """Makes a machine at the first step, and one shell call at each further one."""
 
 
@@ -50,7 +59,7 @@ class Boxes(Way):
             (artifact,) = box.get(["/work/artifact"])
             _check(artifact.content)
 
-    def call(self) -> Iterator[None]:
+    def call(self) -> Generator[None, None, None]:
         with self._sandbox.box(BoxSpec()) as box:
             while True:
                 yield
@@ -60,7 +69,7 @@ class Boxes(Way):
 class DockerCli(Way):
     """`docker run`, `docker exec` for each call, `docker cp`, `docker rm`."""
 
-    name = "docker run and exec, by the command line"
+    name = CLI
 
     def __init__(self, url: str, image: str) -> None:
         self._url, self._image = url, image
@@ -73,7 +82,7 @@ class DockerCli(Way):
             self._docker("exec", machine, *LAST_CALL)
             _check(_only(self._docker("cp", f"{machine}:/work/artifact", "-")))
 
-    def call(self) -> Iterator[None]:
+    def call(self) -> Generator[None, None, None]:
         with self._machine() as machine:
             while True:
                 yield
@@ -81,8 +90,9 @@ class DockerCli(Way):
 
     @contextmanager
     def _machine(self) -> Iterator[str]:
-        words = ("run", "-d", "--network", "none", "--label", LABEL, self._image, "sleep", "600")
-        machine = self._docker(*words).decode().strip()
+        label = f"{LABEL}={own_label()[LABEL]}"
+        words = ("run", "-d", "--network", "none", "--label", label, self._image)
+        machine = self._docker(*words, "sleep", "600").decode().strip()
         try:
             yield machine
         finally:
@@ -98,7 +108,7 @@ class DockerCli(Way):
 class DockerSdk(Way):
     """Create, start, an exec for each call, archives, and remove, by the Docker SDK."""
 
-    name = "create, exec, remove, by the SDK"
+    name = SDK
 
     def __init__(self, url: str, image: str) -> None:
         self._api: Any = docker.APIClient(base_url=url, version="auto", timeout=LIMIT_S)
@@ -113,7 +123,7 @@ class DockerSdk(Way):
             chunks, _ = self._api.get_archive(machine, "/work/artifact")
             _check(_only(b"".join(chunks)))
 
-    def call(self) -> Iterator[None]:
+    def call(self) -> Generator[None, None, None]:
         with self._machine() as machine:
             while True:
                 yield
@@ -123,7 +133,7 @@ class DockerSdk(Way):
     def _machine(self) -> Iterator[str]:
         host = self._api.create_host_config(network_mode="none")
         machine: str = self._api.create_container(
-            self._image, ["sleep", "600"], host_config=host, labels=[LABEL]
+            self._image, ["sleep", "600"], host_config=host, labels=own_label()
         )["Id"]
         try:
             self._api.start(machine)
