@@ -34,7 +34,7 @@ from rsi.edges.sandbox_image.staging import stage
 from rsi.ports import Sandbox
 from rsi.settings import Settings
 
-FULL = Amount(paced=15, saturated_s=10, calls=50, tasks=120, drift=1000, limit_s=660)
+FULL = Amount(paced=12, saturated_s=6, calls=50, tasks=120, drift=1000, limit_s=660)
 QUICK = Amount(paced=3, saturated_s=2, calls=10, tasks=12, drift=200, limit_s=100)
 WIDTH = 4
 PEER_RUNS = ((12, 4), (24, 12))
@@ -78,8 +78,7 @@ class Bench:
             Boxes(COLD, self.cold),
             Boxes(NAMESPACES, self.bare),
         ]
-        for way in ways:
-            self._step(f"way: {way.name}", partial(self._cost, way))
+        self._step("trials and calls, the ways in turn", partial(self._costs, ways))
         for name, sandbox in ((POOL, self.pool), (NAMESPACES, self.bare)):
             self._step(f"tasks: {name}", partial(self._tasks, name, sandbox))
         if has_peers:
@@ -91,13 +90,14 @@ class Bench:
     def _step(self, name: str, work: Callable[[], None]) -> None:
         load = os.getloadavg()[0]
         if self.deadline.left_s() > 0:
+            self.found.loads.append(load)
             wiring.say_to_stderr(f"measuring {name} (load {load:.1f})")
             work()
         else:
             wiring.say_to_stderr(f"no time is left for {name}")
 
-    def _cost(self, way: Way) -> None:
-        self.found.costs[way.name] = measure(way, self.amount)
+    def _costs(self, ways: list[Way]) -> None:
+        self.found.costs = measure(ways, self.amount)
 
     def _tasks(self, name: str, sandbox: Sandbox) -> None:
         count = self.amount.tasks

@@ -36,6 +36,8 @@ class Measured:
     """By way or harness, with an agent that does nothing, at the width that is best for it."""
     notes: dict[str, str] = field(default_factory=dict)
     """By way or harness: why there is no figure, or how it was had."""
+    loads: list[float] = field(default_factory=list)
+    """The machine's load when each step began."""
     waiting: Waiting | None = None
     drift: Drift | None = None
 
@@ -73,7 +75,7 @@ def text(found: Measured) -> str:
     names = [*found.costs, *(name for name in PEERS if _is_told(found, name))]
     parts = [
         grid(heads, [_row(found, name) for name in names]),
-        "\n".join(_waiting_lines(found.waiting) + _drift_lines(found.drift)),
+        "\n".join(_lines(found)),
         "\n".join(_goal_line(goal) for goal in goals(found)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -112,6 +114,12 @@ def _row(found: Measured, name: str) -> tuple[str, ...]:
             *(f"{cost.per_minute[width]:.0f}" for width in WIDTHS),
         ]
     return (name, *figures, NONE if tasks is None else f"{tasks:.0f}", found.notes.get(name, ""))
+
+
+def _lines(found: Measured) -> list[str]:
+    loads = [f"{load:.1f}" for load in found.loads]
+    told = [f"- The machine's load as each step began: {', '.join(loads)}."] if loads else []
+    return told + _waiting_lines(found.waiting) + _drift_lines(found.drift)
 
 
 def _waiting_lines(waiting: Waiting | None) -> list[str]:

@@ -2,15 +2,17 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmarks.sandbox.ways import Way
 
 WIDTHS = (1, 2, 4)
-SETTLE_S = 2
-"""Before single calls are timed: what is prepared ahead is done by then."""
+PAUSE_S = 0.7
+"""What is prepared ahead is done by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +60,52 @@ class Cost:
     """Trials a minute, by how many run side by side."""
 
 
-def measure(way: Way, amount: Amount) -> Cost:
-    """The costs of a way; the first trial, which warms caches, isn't counted."""
-    way.trial()
-    return Cost(
-        name=way.name,
-        paced_ms=paced_ms(way.trial, amount.paced),
-        call_ms=_call_ms(way, amount.calls),
-        per_minute={width: _per_minute(way.trial, width, amount.saturated_s) for width in WIDTHS},
-    )
+def measure(ways: Sequence[Way], amount: Amount) -> dict[str, Cost]:
+    """The costs of the ways, by name.
+
+    They take turns, so that what else the machine does falls on all of them; the first trial of
+    each, which warms caches, isn't counted.
+    """
+    for way in ways:
+        way.trial()
+    paced = _paced_ms(ways, amount.paced)
+    calls = _call_ms(ways, amount.calls)
+    per_minute: dict[str, dict[int, float]] = {way.name: {} for way in ways}
+    for width in WIDTHS:
+        for way in ways:
+            per_minute[way.name][width] = _per_minute(way.trial, width, amount.saturated_s)
+    names = [way.name for way in ways]
+    return {name: Cost(name, paced[name], calls[name], per_minute[name]) for name in names}
 
 
-def paced_ms(work: Callable[[], None], count: int, pause_s: float = 0.7) -> float:
-    """The median of the work, done with pauses in which what is prepared ahead can be."""
-    times = []
-    for _ in range(count):
-        time.sleep(pause_s)
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return 1000 * statistics.median(times)
+def _paced_ms(ways: Sequence[Way], rounds: int) -> dict[str, float]:
+    """The median trial, with pauses in which what is prepared ahead can be."""
+    times: dict[str, list[float]] = {way.name: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            time.sleep(PAUSE_S)
+            times[way.name].append(_seconds(way.trial))
+    return {name: 1000 * statistics.median(some) for name, some in times.items()}
 
 
-def _call_ms(way: Way, count: int) -> float:
-    steps, times = way.call(), []
-    next(steps)
-    time.sleep(SETTLE_S)
-    for _ in range(count):
-        begun = time.perf_counter()
-        next(steps)
-        times.append(time.perf_counter() - begun)
-    steps.close()
-    return 1000 * statistics.median(times)
+def _call_ms(ways: Sequence[Way], rounds: int) -> dict[str, float]:
+    """The median call, each way in one machine of its own."""
+    times: dict[str, list[float]] = {way.name: [] for way in ways}
+    with ExitStack() as stack:
+        steps = {way.name: stack.enter_context(closing(way.call())) for way in ways}
+        for one in steps.values():
+            next(one)
+        time.sleep(PAUSE_S * len(ways))
+        for _ in range(rounds):
+            for name, one in steps.items():
+                times[name].append(_seconds(partial(next, one)))
+    return {name: 1000 * statistics.median(some) for name, some in times.items()}
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
 
 
 def _per_minute(work: Callable[[], None], width: int, limit_s: float) -> float:

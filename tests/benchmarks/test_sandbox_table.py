@@ -69,7 +69,9 @@ def test_drift_and_memory_are_told_with_the_load() -> None:
     found = measured()
     found.drift = Drift(300, (90.0, 130.0, 99.0), (1.0, 3.5, 2.0), (44.0, 45.0, 45.5))
     found.waiting = Waiting(6.0, None)
+    found.loads = [0.5, 7.25]
     shown = text(found)
+    assert "as each step began: 0.5, 7.2" in shown
     assert "the first 90 ms, the last 99 ms (1.10x), between 90 and 130 ms" in shown
     assert "44.0 MB after 100 of them and 45.5 MB at the end" in shown
     assert "its containerd-shim can't be read" in shown
