@@ -18,8 +18,8 @@ SEED, COUNT = 5, 3
 """This draw has tasks that are judged by what was printed and by the files that were left."""
 IMAGES = "rsi-bench"
 NO_NETWORK = 'network_mode = "no-network"\n'
-"""Not asked of Harbor, which takes a second container for it, whose image would have to be pulled:
-without it Harbor has less to do."""
+"""Not asked of Harbor, which needs a second container and the kernel's help for it, and refuses the
+task where it has no such help; without it Harbor has less to do."""
 
 
 def small_tasks() -> tuple[Task, ...]:
